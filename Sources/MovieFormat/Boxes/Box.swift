@@ -30,7 +30,7 @@ package enum BoxType {
   package static let movieHeader: UInt32 = 0x6D76_6864  // mvhd
   package static let mediaHeader: UInt32 = 0x6D64_6864  // mdhd
   package static let handler: UInt32 = 0x6864_6C72  // hdlr
-  package static let metadataHandler: UInt32 = 0x6D65_7461  // meta, as a handler type
+  package static let metadataHandler: UInt32 = 0x6D65_7461  // the handler type `meta`
   package static let edits: UInt32 = 0x6564_7473  // edts
   package static let editList: UInt32 = 0x656C_7374  // elst
   package static let sampleToChunk: UInt32 = 0x7374_7363  // stsc
@@ -43,7 +43,7 @@ package enum BoxType {
   package static let keyDataType: UInt32 = 0x6474_7970  // dtyp
 }
 
-/// A writer for boxes; all numbers are big-endian.
+/// Writes boxes; all numbers are big-endian.
 package struct BoxBytes {
   package private(set) var bytes: [UInt8] = []
 
@@ -55,7 +55,9 @@ package struct BoxBytes {
 
   package mutating func append(bytes more: [UInt8]) { bytes += more }
 
-  /// Appends a box with the contents that the closure appends.
+  /// Appends a box.
+  ///
+  /// The closure appends the contents of the box.
   package mutating func box(_ type: UInt32, _ contents: (inout BoxBytes) -> Void) {
     let start = bytes.count
     append(UInt32(0))
@@ -65,7 +67,9 @@ package struct BoxBytes {
     withUnsafeBytes(of: size) { bytes.replaceSubrange(start..<start + 4, with: $0) }
   }
 
-  /// Appends a full box (a box with version and flags), with the contents that the closure appends.
+  /// Appends a full box, which is a box with a version and flags.
+  ///
+  /// The closure appends the contents of the box.
   package mutating func fullBox(
     _ type: UInt32, version: UInt8, flags: UInt32, _ contents: (inout BoxBytes) -> Void
   ) {
@@ -75,9 +79,11 @@ package struct BoxBytes {
     }
   }
 
-  /// Appends a `free` box of `count` bytes, with the given number as its content if there is one.
+  /// Appends a `free` box of `count` bytes.
   ///
-  /// `count` is at least 8, and at least 12 with a number.
+  /// If a number is given, the box contains this number.
+  ///
+  /// `count` is at least 8, or at least 12 if a number is given.
   package mutating func free(_ count: Int, holding number: UInt32? = nil) {
     box(BoxType.free) { box in
       if let number { box.append(number) }
@@ -92,7 +98,7 @@ package struct Box: Equatable, Sendable {
   package let type: UInt32
   package let start: Int64
   package let byteCount: Int64
-  /// The size of the box header: 8 bytes, or 16 with a 64-bit size.
+  /// The size of the box header in bytes: 8, or 16 if the header contains a 64-bit size.
   package var headBytes: Int64 = 8
   package var end: Int64 { start + byteCount }
 
@@ -105,7 +111,7 @@ package struct Box: Equatable, Sendable {
 
   /// Parses a box header from up to 16 bytes.
   ///
-  /// Nil if the header is malformed, or if the box extends beyond `end`.
+  /// Returns nil if the header is malformed, or if the box extends beyond `end`.
   package init?(head: some Collection<UInt8>, at start: Int64, end: Int64) {
     let head = Array(head.prefix(16))
     guard head.count >= 8 else { return nil }
@@ -145,15 +151,16 @@ package struct Box: Equatable, Sendable {
   /// The first child box of a type.
   package func first(_ type: UInt32, in bytes: [UInt8]) -> Box? { all(type, in: bytes).first }
 
-  /// The 32-bit number at an offset after the box's header, or nil if the offset is outside the
-  /// box.
+  /// The 32-bit number at an offset after the box's header.
+  ///
+  /// Nil if the offset is outside the box.
   package func number(_ offset: Int, in bytes: [UInt8]) -> UInt64? {
     let first = Int(start + headBytes) + offset
     guard offset >= 0, first + 4 <= min(Int(end), bytes.count) else { return nil }
     return Self.number(bytes[first..<first + 4])
   }
 
-  /// The track with an index, counted from 0, in the bytes of a `moov` box.
+  /// The `trak` box with an index, counted from 0, in the bytes of a `moov` box.
   package static func track(_ number: Int, in bytes: [UInt8]) -> Box? {
     let tracks = list(in: bytes, from: 8, to: bytes.count).filter { $0.type == BoxType.track }
     return tracks.indices.contains(number) ? tracks[number] : nil

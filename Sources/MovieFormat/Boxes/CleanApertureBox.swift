@@ -2,15 +2,15 @@
 
 package import OvercrankMediaCore
 
-/// Reads and writes the `clap` box of a track: the part of the frames that is shown
-/// (ISO/IEC 14496-12, 12.1.4).
+/// Reads and writes the `clap` box of a track, which states the part of the frames that players
+/// show (ISO/IEC 14496-12, 12.1.4).
 ///
-/// libavformat writes and reads the box only from FFmpeg 7.1 on. The track header keeps the size of
+/// libavformat supports this box only since FFmpeg 7.1. The track header still contains the size of
 /// the whole frames, to which players scale the part.
 package enum CleanApertureBox {
   private static let aperture: UInt32 = 0x636C_6170  // clap
 
-  /// A part around the center of the frames, in pixels.
+  /// The size of a part around the center of the frames, in pixels.
   package struct Size: Hashable, Sendable {
     package let width: Rational
     package let height: Rational
@@ -25,12 +25,12 @@ package enum CleanApertureBox {
   /// - Parameters:
   ///   - bytes: The bytes of a `moov` box. The array may grow.
   ///   - number: The index of the track, counted from 0.
-  ///   - size: The part that is shown, with numbers of 32 bits.
+  ///   - size: The size of the part; its numerators and denominators must fit 32 bits.
   /// - Returns: True if the box was written, false if the track has no sample description.
   package static func write(into bytes: inout [UInt8], track number: Int, _ size: Size) -> Bool {
     var made = BoxBytes()
     made.box(aperture) { box in
-      // The offsets of the center are zero.
+      // The last two numbers are the offsets of the part from the center, which are zero.
       for part in [size.width, size.height, .zero, .zero] {
         box.append(UInt32(clamping: part.numerator))
         box.append(UInt32(clamping: part.denominator))
@@ -39,7 +39,9 @@ package enum CleanApertureBox {
     return SampleEntry.set(made.bytes, aperture, in: &bytes, track: number)
   }
 
-  /// Reads the box of a track, or returns nil if it has none.
+  /// Reads the box of a track.
+  ///
+  /// Returns nil if the track has no such box.
   package static func read(from bytes: [UInt8], track number: Int) -> Size? {
     guard let box = SampleEntry.bytes(of: aperture, in: bytes, track: number), box.count == 40
     else { return nil }

@@ -4,7 +4,8 @@
 /// MOV.
 ///
 /// libavformat writes QuickTime's `nclc` form of the box, which has no range flag. The `nclx` form
-/// has one (ISO/IEC 14496-12, 12.1.5). Phones write it into MOV files, and FFmpeg reads it there.
+/// has such a flag (ISO/IEC 14496-12, 12.1.5). Phones write this form into MOV files, and FFmpeg
+/// reads it there.
 package enum ColorBox {
   private static let color: UInt32 = 0x636F_6C72  // colr
   private static let onScreen: UInt32 = 0x6E63_6C78  // nclx
@@ -27,7 +28,7 @@ package enum ColorBox {
   /// - Parameters:
   ///   - bytes: The bytes of a `moov` box. The array may grow.
   ///   - number: The index of the track, counted from 0.
-  ///   - codePoints: The color description; the range flag is set to full range.
+  ///   - codePoints: The color description. The range flag in the box is always set to full range.
   /// - Returns: True if the box was written, false if the track has no sample description.
   package static func write(
     into bytes: inout [UInt8], track number: Int, _ codePoints: CodePoints

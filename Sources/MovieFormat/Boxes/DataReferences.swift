@@ -4,13 +4,13 @@ package import OvercrankMediaCore
 
 /// The data references (`dref`) of a MOV or MP4 file.
 ///
-/// They show which tracks have their samples in another file. libavformat lists the samples of such
-/// a track in its index but does not open the other file.
+/// They state which tracks have their samples in another file. libavformat lists the samples of
+/// such a track in its index but does not open the other file.
 package struct DataReferences {
-  /// Whether a data reference names another file, for each track in file order.
+  /// For each track in file order, whether a data reference names another file.
   package private(set) var tracksElsewhere: [Bool] = []
 
-  /// The least size in bytes of an alias that libavformat reads as a file name.
+  /// The least size in bytes at which libavformat reads an alias as a file name.
   private static let smallestAlias: Int64 = 151
   /// The advice for a reference movie, whose samples are in another file.
   package static let recovery: Recovery = "choose that file, or save the movie as self-contained"
@@ -31,7 +31,7 @@ package struct DataReferences {
           .first(BoxType.dataInformation, in: bytes)?
           .first(BoxType.dataReferences, in: bytes)
       else { return false }
-      // Version, flags and entry count precede the entries.
+      // The entries follow the version, the flags and the number of entries.
       return Box.list(in: bytes, from: Int(references.start) + 16, to: Int(references.end))
         .contains { Self.isElsewhere($0, in: bytes) }
     }
@@ -44,8 +44,8 @@ package struct DataReferences {
 
   private static func isElsewhere(_ entry: Box, in bytes: [UInt8]) -> Bool {
     if entry.type == BoxType.alias { return entry.byteCount >= smallestAlias }
-    // The samples are in another file if the entry is a URL with a location and its flag for
-    // "samples in this file" is not set.
+    // The samples are in another file if the entry is a URL with a location and its flag "samples
+    // in this file" is not set.
     let content = Int(entry.start) + 8
     guard entry.type == BoxType.location, entry.byteCount > 13 else { return false }
     return bytes[content + 3] & 1 == 0 && bytes[content + 4] != 0

@@ -2,23 +2,25 @@
 
 /// Writes the edit list of a track whose first sample in decode order is not the first one shown.
 ///
-/// Streams cut from broadcasts or AVCHD start with a key frame, followed by frames that are shown
-/// before it. The edit list that libavformat writes starts at the key frame, so it hides these
-/// frames (ISO/IEC 14496-12, 8.6.6).
+/// Streams that are cut from broadcasts or AVCHD start with a key frame, followed by frames that
+/// are shown before the key frame. libavformat writes an edit list that starts at the key frame and
+/// hides these frames (ISO/IEC 14496-12, 8.6.6).
 package enum EditListBox {
-  /// Rewrites the edit list so that the track starts with its earliest frame.
+  /// Rewrites the edit list so that the track starts with the frame that is shown first.
   ///
-  /// Box sizes stay the same.
+  /// The sizes of the boxes do not change.
   ///
   /// - Parameters:
   ///   - bytes: The bytes of a `moov` box.
   ///   - number: The index of the track, counted from 0.
-  ///   - delay: The presentation time of the earliest frame, in movie ticks, not negative.
-  ///   - mediaTime: The presentation time of the earliest frame in track ticks, counted from the
-  ///     first decode time.
+  ///   - delay: The presentation time of the frame that is shown first, in movie ticks, not
+  ///     negative.
+  ///   - mediaTime: The presentation time of the frame that is shown first, in track ticks, counted
+  ///     from the first decode time.
   ///   - duration: The duration of the track, in movie ticks.
   ///   - mediaDuration: The duration of the track, in track ticks.
-  /// - Returns: True if the edit list was written, false if none existed or it was too small.
+  /// - Returns: True if the edit list was written, false if the track has no edit list or too small
+  ///   a one.
   package static func write(
     into bytes: inout [UInt8], track number: Int, delay: Int64, mediaTime: Int64, duration: Int64,
     mediaDuration: Int64
@@ -30,8 +32,8 @@ package enum EditListBox {
         BoxType.mediaHeader, in: bytes),
       header.byteCount >= 32
     else { return false }
-    // `mdhd` contains the version, the creation and modification times, the timescale, and then the
-    // duration.
+    // The duration in `mdhd` follows the version, the creation time, the modification time and the
+    // timescale.
     let position = Int(header.start) + 8
     if bytes[position] == 1, header.byteCount >= 44 {
       withUnsafeBytes(of: mediaDuration.bigEndian) {
@@ -65,14 +67,15 @@ package enum EditListBox {
     bytes.replaceSubrange(Int(old.start)..<Int(old.end), with: made.bytes)
     return true
   }
-  /// The media rates of a track's edit list, as fixed-point numbers with 16 bits of fraction.
+  /// The media rates in a track's edit list, as fixed-point numbers with 16 fractional bits.
   ///
   /// Entries without media are left out.
   ///
   /// - Parameters:
   ///   - number: The index of the track, counted from 0.
   ///   - path: The path of the movie file.
-  /// - Returns: The rates in order. Nil without an edit list, or if it is malformed.
+  /// - Returns: The rates in order. Nil if the track has no edit list, or if the edit list is
+  ///   malformed.
   package static func mediaRates(ofTrack number: Int, in path: String) -> [Int32]? {
     guard let file = try? MovieBoxes(opening: path, forWriting: false),
       let movie = file.boxes().first(where: { $0.type == BoxType.movie }),
@@ -88,7 +91,8 @@ package enum EditListBox {
       guard let start = list.number(offset + media, in: bytes),
         let rate = list.number(offset + entry - 4, in: bytes)
       else { return nil }
-      // The media time -1 marks an empty edit. Its highest bit is set for both sizes.
+      // A media time of -1 marks an empty edit. The tested bit is set in this value, whether the
+      // time has 32 or 64 bits.
       if start & 0x8000_0000 == 0 { rates.append(Int32(truncatingIfNeeded: rate)) }
     }
     return rates

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The duration of each track's last sample in a MOV or MP4 file, from sample tables and fragments.
+/// Reads the duration of each track's last sample in a MOV or MP4 file, from sample tables and
+/// fragments.
 ///
-/// libavformat computes the end of the last sample from the duration of the track. However, writers
-/// of fragmented files state a track duration that is too short, or leave it unknown (all bits
-/// set).
+/// libavformat computes the end of the last sample from the duration of the track. However,
+/// programs that write fragmented files state too short a track duration, or an unknown one (all
+/// bits set).
 package struct LastSamples {
-  /// The durations in track ticks, in track order; nil for a track whose boxes give none.
+  /// The durations in track ticks, in track order.
+  ///
+  /// Nil for a track whose boxes state no duration.
   package private(set) var durations: [Int64?] = []
 
   /// Reads the sample tables and fragments of a movie.
@@ -25,7 +28,7 @@ package struct LastSamples {
       identifiers.append(track.trackIdentifier(in: bytes) ?? 0)
       durations.append(track.lastTableDuration(in: bytes))
     }
-    // Default sample durations from `trex`, by track ID.
+    // The default sample durations in `trex`, by track ID.
     var defaults: [UInt64: Int64] = [:]
     let extends = contents.first(BoxType.extends, in: bytes)
     for entry in extends?.all(BoxType.trackExtends, in: bytes) ?? [] {
@@ -63,7 +66,9 @@ extension Box {
     return header.number(version >> 24 == 1 ? 20 : 12, in: bytes)
   }
 
-  /// The duration of a `trak` box's last sample, from `stts`; nil without samples.
+  /// The duration of a track's last sample, from the `stts` of its `trak` box.
+  ///
+  /// Nil if the table has no samples.
   fileprivate func lastTableDuration(in bytes: [UInt8]) -> Int64? {
     guard
       let table = first(BoxType.trackMedia, in: bytes)?
@@ -84,7 +89,9 @@ extension Box {
     return nil
   }
 
-  /// The duration of a `traf` box's last sample; nil without samples.
+  /// The duration of the last sample in a `traf` box.
+  ///
+  /// Nil if the box has no samples.
   fileprivate func lastRunDuration(in bytes: [UInt8], fallback: Int64?) -> Int64? {
     guard let header = first(BoxType.trackFragmentHeader, in: bytes),
       let flags = header.number(0, in: bytes),
@@ -94,8 +101,8 @@ extension Box {
     else { return nil }
     guard runFlags & 0x100 != 0 else {
       guard flags & 0x08 != 0 else { return fallback }
-      // In `tfhd`, optional fields follow the track ID: an 8-byte base offset and a 4-byte
-      // description index.
+      // In `tfhd`, two optional fields may precede the default duration: an 8-byte base offset and
+      // a 4-byte description index.
       return
         header
         .number(8 + (flags & 0x01 != 0 ? 8 : 0) + (flags & 0x02 != 0 ? 4 : 0), in: bytes)

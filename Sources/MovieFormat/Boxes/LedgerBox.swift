@@ -3,11 +3,12 @@
 package import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 
-/// The frame ledger in a finished movie: a `uuid` box after the media data.
+/// The box with the frame ledger in a finished movie: a `uuid` box after the media data.
 ///
-/// Readers skip an unknown `uuid` box (ISO/IEC 14496-12, 11.1). A timed metadata track could carry
-/// the same data, but it would be a track type that `ffmpeg -c copy`, editors and players do not
-/// know. Also, the records of a `uuid` box can be written before the file has an index.
+/// Readers skip an unknown `uuid` box (ISO/IEC 14496-12, 11.1). A timed metadata track could
+/// contain the same data, but `ffmpeg -c copy`, editors and players do not support such a track.
+/// Another advantage of a `uuid` box is that its records can be written before the file has an
+/// index.
 package enum LedgerBox {
   static let identity: [UInt8] = [
     0x8E, 0x1B, 0x5F, 0xC4, 0x0A, 0x6D, 0x4D, 0x11, 0xB2, 0x57, 0x6F, 0x76, 0x65, 0x72, 0x63, 0x72,
@@ -15,7 +16,7 @@ package enum LedgerBox {
   private static let version: UInt16 = 1
   private static let headBytes = 24 + 8
 
-  /// The bytes of the box with the given records.
+  /// Returns the bytes of a box with these records.
   package static func bytes(_ records: [UInt8]) -> [UInt8] {
     var box = BoxBytes()
     box.box(BoxType.uuid) { box in
@@ -28,9 +29,9 @@ package enum LedgerBox {
     return box.bytes
   }
 
-  /// Reads the records of all arrived frames, in order.
+  /// Reads the records of all frames that arrived, in order.
   ///
-  /// Nil if the file has no complete ledger box.
+  /// Returns nil if the file has no complete ledger box.
   package static func read(from path: String) -> [FrameObservation]? {
     guard let file = try? MovieBoxes(opening: path, forWriting: false) else { return nil }
     for box in file.boxes() where box.type == BoxType.uuid {

@@ -2,12 +2,12 @@
 
 package import OvercrankLinuxSystem
 
-/// The top-level boxes of a movie file, with the edits that recovery and finalizing need.
+/// The top-level boxes of a movie file, with the changes to them that recovery and finishing need.
 package struct MovieBoxes: ~Copyable {
   /// The size of the file in bytes when it was opened.
   package let byteCount: Int64
   package let file: RandomAccessFile
-  /// The open file; other owners may share it.
+  /// The open file, which other owners may share.
   package var openFile: OpenFile { file.file }
 
   /// Opens a file for reading, and for writing unless `forWriting` is false.
@@ -20,29 +20,34 @@ package struct MovieBoxes: ~Copyable {
 
   /// Reads from an open file.
   ///
-  /// Bytes that are appended later are not seen.
+  /// Bytes that are appended to the file later are ignored.
   package init(_ file: OpenFile) {
     self.file = RandomAccessFile(file)
     byteCount = self.file.count()
   }
 
-  /// The box at an offset; nil if no valid header is there.
+  /// The box at an offset.
+  ///
+  /// Nil if the bytes there are not a valid header.
   package func box(at start: Int64) -> Box? { box(at: start, before: byteCount) }
 
-  /// The box at an offset, ending no later than `end`; nil if no valid header is there.
+  /// The box at an offset that ends at or before `end`.
+  ///
+  /// Nil if the bytes there are not a valid header.
   package func box(at start: Int64, before end: Int64) -> Box? {
     guard start >= 0, start < end, end <= byteCount else { return nil }
     return Box(head: file.read(16, at: start), at: start, end: end)
   }
 
-  /// The box at an offset, as ``box(at:before:)`` finds it, read through a window that the caller
-  /// keeps from box to box.
+  /// The box at an offset, as ``box(at:before:)`` returns it.
+  ///
+  /// The header is read through a window that the caller keeps from box to box.
   func box(at start: Int64, before end: Int64, through window: inout BoxWindow) -> Box? {
     guard start >= 0, start < end, end <= byteCount else { return nil }
     return Box(head: window.head(at: start, of: file), at: start, end: end)
   }
 
-  /// The boxes in order, up to the end of the file or the first malformed header.
+  /// The boxes in file order, up to the end of the file or the first malformed header.
   package func boxes() -> [Box] {
     var boxes: [Box] = []
     var window = BoxWindow()
@@ -54,19 +59,21 @@ package struct MovieBoxes: ~Copyable {
 
   /// The size in bytes up to which a box is read into memory.
   ///
-  /// The index of one hour at 1000 fps takes a tenth of this.
+  /// The index of one hour at 1000 fps has a tenth of this size.
   static let largestInMemory: Int64 = 1 << 30
 
-  /// All bytes of a box with its header; nil if it is too large or cannot be read completely.
+  /// All bytes of a box, including its header.
+  ///
+  /// Nil if the box is too large or cannot be read completely.
   package func bytes(of box: Box) -> [UInt8]? {
     guard box.byteCount < Self.largestInMemory else { return nil }
     let bytes = file.read(Int(clamping: box.byteCount), at: box.start)
     return Int64(bytes.count) == box.byteCount ? bytes : nil
   }
 
-  /// Appends bytes at the end of the file and syncs the file.
+  /// Appends bytes at the end of the file, and syncs the file.
   ///
-  /// After a failure the file is truncated to its old size.
+  /// After an error, the file is truncated to its old size.
   ///
   /// - Throws: `SystemError` with the operation "write to".
   package func append(_ bytes: [UInt8]) throws(SystemError) {
@@ -79,20 +86,20 @@ package struct MovieBoxes: ~Copyable {
     }
   }
 
-  /// Turns everything from a box to the end of the file into the contents of one `mdat` box.
+  /// Makes all bytes from a box to the end of the file the contents of one `mdat` box.
   ///
-  /// The first 16 bytes of the box are overwritten with the `mdat` header.
+  /// The first 16 bytes of the box are overwritten with the header of the `mdat` box.
   ///
   /// - Throws: `SystemError` with the operation "write to".
   package func enclose(from box: Box) throws(SystemError) {
     var head = BoxBytes()
-    head.append(UInt32(1))  // Size 1: a 64-bit size follows the type.
+    head.append(UInt32(1))  // A size of 1 means that a 64-bit size follows the type.
     head.append(BoxType.media)
     head.append(byteCount - box.start)
     try file.write(head.bytes, at: box.start)
   }
 
-  /// Changes the type of a box to `free`, which readers skip.
+  /// Changes the type of a box to `free`, so that readers skip the box.
   ///
   /// - Throws: `SystemError` with the operation "write to".
   package func free(_ box: Box) throws(SystemError) {
@@ -102,10 +109,10 @@ package struct MovieBoxes: ~Copyable {
   }
 }
 
-/// A part of a file that is kept in memory while the headers of its boxes are read in order.
+/// A part of a file that stays in memory while the headers of consecutive boxes are read.
 ///
-/// A file may consist of millions of small boxes, so while boxes follow each other closely, more and
-/// more of them are read at once. After a large box, only a header is read again.
+/// A file may consist of millions of small boxes. While boxes are small, the part that is read at
+/// once doubles each time. After a large box, only one header is read again.
 struct BoxWindow {
   private var start: Int64 = 0
   private var bytes: [UInt8] = []
@@ -113,7 +120,9 @@ struct BoxWindow {
 
   private static let (headBytes, smallGap, largestRead) = (16, 1_024, 1 << 16)
 
-  /// The bytes of a box header; fewer than 16 at the end of the file.
+  /// The bytes of the box header at a position.
+  ///
+  /// They are fewer than 16 at the end of the file.
   mutating func head(at position: Int64, of file: borrowing RandomAccessFile) -> ArraySlice<UInt8> {
     let offset = position - start
     if offset < 0 || offset + Int64(Self.headBytes) > Int64(bytes.count) {

@@ -2,14 +2,16 @@
 
 import OvercrankLinuxSystem
 
-/// The container formats that can be written.
+/// The container formats that this library can write.
 ///
 /// The raw values are the names of libavformat's muxers.
 package enum MovieContainer: String, Sendable {
   case mov
   case mp4
 
-  /// The container for a file name extension; nil for an unknown or missing extension.
+  /// The container that a file name extension selects.
+  ///
+  /// Nil for an unknown extension, and without an extension.
   package init?(path: String) {
     switch path.fileExtension {
     case "mov", "qt": self = .mov
@@ -18,6 +20,6 @@ package enum MovieContainer: String, Sendable {
     }
   }
 
-  /// The container for a major brand.
+  /// The container that a major brand identifies.
   package init(brand: String?) { self = brand.map { $0 != "qt  " } ?? false ? .mp4 : .mov }
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The boxes of a video track's first sample description, in the bytes of a `moov` box.
+/// Reads and writes the boxes in a video track's first sample description, in the bytes of a `moov`
+/// box.
 enum SampleEntry {
   private static let media: [UInt32] = [
     BoxType.trackMedia, BoxType.mediaInformation, BoxType.sampleTable, BoxType.sampleDescriptions,
   ]
 
-  /// Writes a box into a sample description, in place of one of the same type.
+  /// Writes a box into a sample description.
+  ///
+  /// A box of the same type is replaced.
   ///
   /// - Parameters:
   ///   - box: The bytes of the box with its header.
@@ -32,14 +35,18 @@ enum SampleEntry {
     return true
   }
 
-  /// The bytes of a box in a sample description with its header, or nil if there is none.
+  /// The bytes of a box in a sample description, including the header of the box.
+  ///
+  /// Nil if there is no such box.
   static func bytes(of type: UInt32, in bytes: [UInt8], track number: Int) -> [UInt8]? {
     guard let box = boxes(in: bytes, track: number)?.inside.first(where: { $0.type == type })
     else { return nil }
     return Array(bytes[Int(box.start)..<Int(box.end)])
   }
 
-  /// The boxes around the first sample entry of a track, the entry last, and the boxes inside it.
+  /// The boxes around the first sample entry of a track, and the boxes inside the entry.
+  ///
+  /// The entry is the last of the boxes around it.
   private static func boxes(
     in bytes: [UInt8], track number: Int
   ) -> (around: [Box], inside: [Box])? {
@@ -51,8 +58,8 @@ enum SampleEntry {
       around.append(inner)
       table = inner
     }
-    // A sample description starts with 8 bytes of version, flags and entry count. Each visual
-    // sample entry starts with 78 fixed bytes after its header.
+    // A sample description starts with 8 bytes: the version, the flags and the number of entries.
+    // Each visual sample entry starts with a header and 78 fixed bytes.
     guard
       let entry = Box.list(in: bytes, from: Int(table.start) + 16, to: Int(table.end)).first,
       entry.byteCount >= 86

@@ -2,13 +2,13 @@
 
 import OvercrankLinuxSystem
 
-/// Facts about the sample tables of a MOV or MP4 file that libavformat does not expose.
+/// Properties of the sample tables in a MOV or MP4 file that libavformat does not expose.
 package struct SampleTables {
-  /// Whether samples are presented in decode order, for each track in file order.
+  /// For each track in file order, whether samples are presented in decode order.
   ///
   /// This is true for a track without a composition offset table (`ctts`).
   package private(set) var tracksInOrder: [Bool] = []
-  /// Whether a track's index shows all properties of its packets, for each track in file order.
+  /// For each track in file order, whether the index shows all properties of the packets.
   ///
   /// This is false for a track with several sample descriptions, with encrypted samples, or with
   /// dependency flags (`sdtp`).
@@ -18,11 +18,11 @@ package struct SampleTables {
 
   private static let compressedMovie: UInt32 = 0x636D_6F76  // cmov
   private static let compositionOffsets: UInt32 = 0x6374_7473  // ctts
-  /// The boxes with properties of single samples: sdtp, saiz, saio, senc.
+  /// The boxes that contain properties of single samples: sdtp, saiz, saio, senc.
   private static let sampleProperties: Set<UInt32> = [
     0x7364_7470, 0x7361_697A, 0x7361_696F, 0x7365_6E63,
   ]
-  /// The container boxes on the path from `moov` to the sample tables, from the outside in.
+  /// The types of the boxes around the sample tables, from `moov` inward.
   private static let containers = [
     BoxType.movie, BoxType.track, BoxType.trackMedia, BoxType.mediaInformation,
     BoxType.sampleTable,
@@ -30,8 +30,8 @@ package struct SampleTables {
 
   /// Reads the structure of a movie's index.
   ///
-  /// - Returns: Nil if the sample tables are incomplete, because the file is fragmented,
-  ///   compressed, damaged or unreadable.
+  /// - Returns: Nil if the sample tables are incomplete, because the file is fragmented or damaged,
+  ///   has a compressed index, or cannot be read.
   package init?(of path: String) {
     guard let file = try? MovieBoxes(opening: path, forWriting: false), file.byteCount > 0 else {
       return nil
@@ -40,10 +40,10 @@ package struct SampleTables {
     guard read(0..<byteCount, of: file, depth: 0) else { return nil }
   }
 
-  /// Reads the boxes in a range, and notes for each track whether its samples are in order.
+  /// Reads the boxes in a range, and records for each track whether the samples are in order.
   ///
-  /// Returns false if a box is damaged, or if the movie is fragmented or compressed. A container is
-  /// entered only at its own depth, because a hostile file may nest boxes without end.
+  /// Returns false if a box is damaged, or if the movie is fragmented or compressed. A container
+  /// box is entered only at the expected depth, because a malicious file may nest boxes endlessly.
   private mutating func read(
     _ range: Range<Int64>, of file: borrowing MovieBoxes, depth: Int
   ) -> Bool {
@@ -59,7 +59,7 @@ package struct SampleTables {
         tracksInOrder.append(true)
         plainTracks.append(true)
       case BoxType.sampleDescriptions:
-        // The number of descriptions follows the version and the flags.
+        // The number of sample descriptions follows the version and the flags.
         let head = file.file.read(8, at: box.start + box.headBytes)
         if head.suffix(4) != [0, 0, 0, 1] { excludeLastTrack() }
       case let type where Self.sampleProperties.contains(type): excludeLastTrack()

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Language codes of container formats.
+/// Converts language codes to those of container formats.
 package enum TrackLanguage {
-  /// The code that a container stores for an ISO 639-2 code, or nil if it has none.
+  /// The language code that a container stores for an ISO 639-2 code.
   ///
-  /// MP4 accepts any three-letter code. QuickTime has a fixed table. Some of its languages have two
-  /// codes in ISO 639-2, and libavformat knows only one of them.
+  /// Nil if the container has none.
+  ///
+  /// MP4 accepts any three-letter code. QuickTime has a fixed table. Some languages in this table
+  /// have two codes in ISO 639-2, of which libavformat knows only one.
   package static func stored(_ code: String, in container: String) -> String? {
     guard container == "mov" else { return code }
     let name = other[code] ?? code
@@ -20,7 +22,7 @@ package enum TrackLanguage {
     "zho": "chi",
   ]
 
-  /// The table `mov_mdhd_language_map` of libavformat.
+  /// The codes in libavformat's table `mov_mdhd_language_map`.
   private static let quickTime: Set<String> = [
     "eng", "fra", "ger", "ita", "dut", "sve", "spa", "dan", "por", "nor", "heb", "jpn", "ara",
     "fin", "gre", "ice", "mlt", "tur", "hr ", "chi", "urd", "hin", "tha", "kor", "lit", "pol",

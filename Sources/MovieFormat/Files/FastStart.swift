@@ -5,19 +5,19 @@ package import OvercrankLinuxSystem
 
 /// Moves the `moov` box before the media data, so that playback can start during a download.
 ///
-/// The size of the index is known only at the end, so the file cannot leave space for it and is
-/// rewritten as a copy. The copy needs the same disk space again until it replaces the original.
+/// The size of the index is known only at the end, so no space can be left for it at the start. The
+/// file is therefore copied. Until the copy replaces the original, twice the disk space is needed.
 package enum FastStart {
-  /// The block size of the copy, in bytes.
+  /// The number of bytes that are copied at a time.
   private static let blockBytes = 4 << 20
-  /// The boxes that contain the chunk offset boxes, each inside the one before.
+  /// The types of the boxes around the chunk offset boxes, from the outside in.
   private static let containers = [
     BoxType.track, BoxType.trackMedia, BoxType.mediaInformation, BoxType.sampleTable,
   ]
 
-  /// Replaces a file by a copy with the index first.
+  /// Replaces a file with a copy in which the index comes first.
   ///
-  /// A file with the index first stays unchanged.
+  /// A file in which the index already comes first is not changed.
   ///
   /// - Throws: `SystemError` if the copy cannot be written; the file is then unchanged.
   package static func apply(to file: inout MovieFile) throws(SystemError) {
@@ -70,7 +70,7 @@ package enum FastStart {
     }
   }
 
-  /// Adds a distance to all chunk offsets inside a number of ``containers``.
+  /// Adds a distance to all chunk offsets that are nested inside these ``containers``.
   ///
   /// Returns true if all were changed, and false if a 32-bit offset overflows or a box is
   /// malformed.

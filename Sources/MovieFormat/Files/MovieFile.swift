@@ -3,22 +3,22 @@
 import Glibc
 package import OvercrankLinuxSystem
 
-/// The file of a recording, which has its final name while it grows.
+/// The file of a recording, which has its final name from the beginning.
 ///
 /// The file can therefore be read before the recording ends. Until its header is written, it is a
-/// movie without tracks. If it replaces another file, that file stays under another name until the
-/// recording contains data. The file is open and locked from creation to end. All access uses
-/// ``file`` and not the name, because the name may meanwhile belong to another file.
+/// movie without tracks. A file that it replaces is kept under another name until the recording
+/// contains data. The new file stays open and locked until the recording ends. All access uses
+/// ``file`` and not the name, because the name may later belong to another file.
 package struct MovieFile: ~Copyable {
   package typealias CreationError = FileCreationError
 
-  /// A new file with a temporary name, open and locked.
+  /// A new, open and locked file with a temporary name, which may later replace this file.
   package struct Copy {
     package let path: String
     package let file: OpenFile
   }
 
-  /// The file that this recording replaces, moved aside.
+  /// The file that this recording replaces, under a temporary name.
   private struct Replaced {
     let path: String
     /// The replaced file, which stays locked.
@@ -30,9 +30,9 @@ package struct MovieFile: ~Copyable {
   /// The open file.
   package private(set) var file: OpenFile
   private var replaced: Replaced?
-  /// A descriptor held in reserve.
+  /// A file descriptor that is held in reserve.
   ///
-  /// ``prepareToFinish()`` closes it, so that one more file can be opened.
+  /// ``prepareToFinish()`` closes this descriptor, so that one more file can be opened.
   private var spare: OpenFile?
 
   /// Creates the file as a movie without tracks.
@@ -41,8 +41,8 @@ package struct MovieFile: ~Copyable {
   ///   - target: The path to write to.
   ///   - overwrites: Whether an existing file may be replaced. The old file is removed by
   ///     ``dropReplaced()``.
-  /// - Throws: `CreationError` if the name is taken, another process is writing the file, or the
-  ///   directory is missing or not writable.
+  /// - Throws: `CreationError` if the name already exists, if another process is writing the file,
+  ///   or if the directory is missing or not writable.
   package init(creating target: String, overwrites: Bool) throws(CreationError) {
     let reserved = open("/dev/null", O_RDONLY | O_CLOEXEC)
     if reserved < 0, errno == EMFILE || errno == ENFILE {
@@ -50,7 +50,8 @@ package struct MovieFile: ~Copyable {
     }
     spare = reserved < 0 ? nil : OpenFile(adopting: reserved, path: "/dev/null")
     TemporaryName.removeEarlier(beside: target)
-    // Another process may take or free the name between two steps, so creation is retried.
+    // Between two steps, another process may create or remove a file with this name, so creation is
+    // retried.
     for _ in 0..<100 {
       guard let created = try Self.create(target, overwrites) else { continue }
       (file, replaced, writtenPath) = (created.file, created.replaced, target)
@@ -61,14 +62,14 @@ package struct MovieFile: ~Copyable {
 
   deinit {
     Self.drop(replaced)
-    // Other references may keep the file open, and the lock with it. The lock is released
-    // explicitly, because the next command may need the file now.
+    // Other references may keep the file open, and with it the lock. The lock is released
+    // explicitly, because another process may need the file now.
     FileLock.release(file.descriptor)
   }
 
   /// Creates the file under a temporary name, locks it, and then renames it.
   ///
-  /// - Returns: Nil if the name meanwhile belongs to another file.
+  /// - Returns: Nil if the name now belongs to another file.
   private static func create(
     _ target: String, _ overwrites: Bool
   ) throws(CreationError) -> (file: OpenFile, replaced: Replaced?)? {
@@ -107,16 +108,16 @@ package struct MovieFile: ~Copyable {
     return Copy(path: created.path, file: created.file)
   }
 
-  /// Closes the descriptor held in reserve.
+  /// Closes the file descriptor that was held in reserve.
   ///
-  /// At the end, the file is opened again to read it back. This works even if the process has
-  /// reached its limit of open files.
+  /// At the end, the file is opened a second time to read it back. With the freed descriptor, this
+  /// works even if the process has reached its limit of open files.
   package mutating func prepareToFinish() { spare = nil }
 
-  /// Whether the name still leads to this file.
+  /// Whether the name still belongs to this file.
   package var hasItsName: Bool { file.hasItsName }
 
-  /// Deletes the file of a recording without data, and gives the replaced file its name back.
+  /// Deletes the file of a recording without data, and restores the name of the replaced file.
   package consuming func discard() {
     let (target, file) = (writtenPath, file)
     guard let old = replaced.take(), let identity = file.identity else {
@@ -127,7 +128,7 @@ package struct MovieFile: ~Copyable {
     if taken.failure == 0 {
       FileName.remove(taken.old, of: identity)
     } else if FileName.claim(target, for: old.path) != 0 {
-      // If the name meanwhile belongs to another file, the replaced file keeps its temporary name.
+      // If the name now belongs to another file, the replaced file keeps its temporary name.
       FileName.remove(target, of: identity)
     }
   }
@@ -142,10 +143,10 @@ package struct MovieFile: ~Copyable {
     unlink(old.path.systemPath)
   }
 
-  /// Creates an empty copy that may later replace the file.
+  /// Creates an empty file that may later replace this file.
   ///
-  /// - Returns: The copy, for ``replace(by:)`` or ``discard(_:)``.
-  /// - Throws: `CreationError` if it cannot be created.
+  /// - Returns: The new file, to be passed to ``replace(by:)`` or ``discard(_:)``.
+  /// - Throws: `CreationError` if the file cannot be created.
   package borrowing func beginCopy() throws(CreationError) -> Copy {
     var status = stat()
     let mode: mode_t? = fstat(file.descriptor, &status) == 0 ? status.st_mode & 0o777 : nil
@@ -157,8 +158,8 @@ package struct MovieFile: ~Copyable {
 
   /// Replaces the file with a copy.
   ///
-  /// - Throws: `CreationError` if this fails, or if the name meanwhile belongs to another file. The
-  ///   copy is then deleted, and this file is unchanged.
+  /// - Throws: `CreationError` if this fails, or if the name now belongs to another file. The copy
+  ///   is then deleted, and this file is unchanged.
   package mutating func replace(by copy: Copy) throws(CreationError) {
     guard let identity = file.identity else {
       throw CreationError(path: writtenPath, errorNumber: EBADF)
@@ -172,7 +173,9 @@ package struct MovieFile: ~Copyable {
     file = copy.file
   }
 
-  /// The path of the file that a recording was replacing when it was killed; nil if there is none.
+  /// The path of the file that a recording was replacing when it was killed.
+  ///
+  /// Nil if it was replacing none.
   package static func replaced(by path: String) -> String? {
     let name = path.lastPathComponent
     return SystemFiles.entries(in: path.parentDirectory)

@@ -2,7 +2,8 @@
 
 /// The CRC-32 of Ethernet and PNG (ISO/IEC 3309), computed by tables, eight bytes at a time.
 package enum CRC32 {
-  /// Table n contains, for each byte, the remainder of this byte followed by n zero bytes.
+  /// Table n contains, for each value of a byte, the remainder of that byte followed by n zero
+  /// bytes.
   private static let tables: [UInt32] = {
     var tables: [UInt32] = []
     for byte in 0..<UInt32(256) {

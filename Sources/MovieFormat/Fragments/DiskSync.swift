@@ -4,10 +4,10 @@ import Dispatch
 import OvercrankLinuxSystem
 import Synchronization
 
-/// Syncs a growing file to disk on a dedicated thread, so that writers never wait for the disk.
+/// Syncs a growing file to the disk on a separate thread, so that writers never wait for the disk.
 ///
 /// A power failure loses only the data written since the start of the last sync. A sync starts 0.3
-/// s after the previous one ended. Disk space is reserved beyond the end of the file, which limits
+/// s after the previous one ended. Disk space is reserved beyond the end of the file. This limits
 /// fragmentation and keeps writes fast.
 final class DiskSync: Sendable {
   private final class State: Sendable {
@@ -19,9 +19,9 @@ final class DiskSync: Sendable {
   }
 
   private static let pause = DispatchTimeInterval.milliseconds(300)
-  /// The size of one reservation of disk space, in bytes.
+  /// The size in bytes of one reservation of disk space.
   ///
-  /// When half of it is used, the next one is made.
+  /// When half of a reservation is used, the next one is made.
   private static let reservedBytes: Int64 = 64 << 20
 
   private let file: OpenFile
@@ -32,7 +32,7 @@ final class DiskSync: Sendable {
   ///
   /// - Parameters:
   ///   - file: The file.
-  ///   - reservesSpace: Whether disk space is reserved ahead of the end of the file.
+  ///   - reservesSpace: Whether disk space is reserved beyond the end of the file.
   /// - Throws: `SystemError` if the system cannot create a thread.
   init(_ file: OpenFile, reservesSpace: Bool) throws(SystemError) {
     self.file = file
@@ -45,16 +45,16 @@ final class DiskSync: Sendable {
   /// The number of bytes that are certainly on the disk.
   var syncedBytes: Int64 { state.synced.load(ordering: .acquiring) }
 
-  /// Reports the number of bytes written so far.
+  /// Informs the thread of the number of bytes written so far.
   func note(writtenBytes: Int64) {
-    // The first report starts a sync at once, so that the first journal is on the disk before its
-    // fragment is closed.
+    // The first call starts a sync at once, so that the first journal is on the disk before its
+    // fragment is complete.
     if state.written.exchange(writtenBytes, ordering: .acquiringAndReleasing) == 0 {
       state.signal.signal()
     }
   }
 
-  /// Reports the error of an earlier sync, which happened on another thread.
+  /// Throws the error of an earlier sync, which occurred on the other thread.
   ///
   /// - Throws: `SystemError` with the operation "write to" if a sync failed.
   func check() throws(SystemError) {
@@ -64,7 +64,7 @@ final class DiskSync: Sendable {
 
   /// Stops the thread.
   ///
-  /// A sync that is running ends first.
+  /// If a sync is running, waits until it ends.
   func stop() {
     guard let thread = thread.withLock({ $0.take() }) else { return }
     state.isStopping.store(true, ordering: .releasing)

@@ -3,20 +3,21 @@
 import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 
-/// The journal box of a fragment: records of stored samples and arrived frames.
+/// The journal box of a fragment: records of the stored samples and of the frames that arrived.
 ///
 /// The `moof` box, which describes a fragment's samples, is written only when the fragment is
-/// complete. The journal describes them until then. Its space is written with the start of the
-/// fragment, so a record needs no more disk space. Records are written after their samples, in
-/// batches of a few frames. After a kill, ``RecordedFragments`` finds every sample with a record.
-/// The header states the fragment's offset, so that a copied journal at another place is not
-/// accepted. The header also states how many bytes of the file were synced to the disk.
+/// complete. The journal describes them until then. The space for the journal is written at the
+/// start of the fragment, so a record needs no further disk space. Each record is written after the
+/// sample that it describes, in batches of a few frames. If the process is killed,
+/// ``RecordedFragments`` finds every sample that has a record. The header states the fragment's
+/// offset, so that a copy of the journal at another offset is not accepted. It also states the
+/// number of bytes of the file that were synced to the disk.
 struct FragmentJournal {
-  /// The offset of the box in the file.
+  /// The byte offset of the journal box in the file.
   let start: Int64
   let capacity: Int
   private(set) var count = 0
-  /// Encoded records that are included in `count` but not yet written to the file.
+  /// Encoded records that are counted in `count`, but not written to the file yet.
   private var waiting: [UInt8] = []
 
   static let identity: [UInt8] = [
@@ -28,14 +29,14 @@ struct FragmentJournal {
 
   static func byteCount(capacity: Int) -> Int { headBytes + capacity * TakeRecord.byteCount }
 
-  /// Appends a journal box with space for records.
+  /// Appends an empty journal box with space for records.
   ///
   /// - Parameters:
   ///   - capacity: The number of records.
   ///   - number: The fragment's sequence number, from 1.
   ///   - fragmentStart: The offset of the fragment in the file.
   ///   - syncedBytes: The number of file bytes that are certainly on the disk.
-  ///   - box: The writer that the box is appended to.
+  ///   - box: The bytes to which the box is appended.
   static func write(
     capacity: Int, number: UInt32, fragmentStart: Int64, syncedBytes: Int64,
     into box: inout BoxBytes
@@ -58,7 +59,7 @@ struct FragmentJournal {
 
   /// Parses a journal header.
   ///
-  /// Nil if the header is damaged or belongs to a fragment at another offset.
+  /// Returns nil if the header is damaged, or if it belongs to a fragment at another offset.
   static func head(_ bytes: [UInt8], ofFragmentAt start: Int64) -> (number: UInt32, synced: Int64)?
   {
     guard bytes.count >= headBytes, Array(bytes[8..<24]) == identity else { return nil }
@@ -80,19 +81,19 @@ struct FragmentJournal {
 
   func hasSpace(for more: Int) -> Bool { count + more <= capacity }
 
-  /// Queues the record of a frame; ``flush(to:)`` writes it.
+  /// Queues the record of a frame, which ``flush(to:)`` writes.
   mutating func hold(_ frame: FrameObservation) {
     frame.writeRecord(to: &waiting)
     count += 1
   }
 
-  /// Queues the record of a sample; ``flush(to:)`` writes it.
+  /// Queues the record of a sample, which ``flush(to:)`` writes.
   mutating func hold(_ sample: StoredSample) {
     sample.writeRecord(to: &waiting)
     count += 1
   }
 
-  /// Writes the queued records to their place in the box.
+  /// Writes the queued records into the journal box.
   ///
   /// - Throws: `SystemError` with the operation "write to".
   mutating func flush(to file: borrowing RandomAccessFile) throws(SystemError) {

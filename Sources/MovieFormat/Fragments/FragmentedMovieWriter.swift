@@ -4,26 +4,29 @@ import Glibc
 package import OvercrankFrameAccounting
 package import OvercrankLinuxSystem
 
-/// A fragmented movie writer whose file is playable while it grows.
+/// Writes a fragmented movie that is playable while it grows.
 ///
 /// Each sample is written once, directly to its final offset.
 ///
-/// libavformat would buffer a whole fragment in memory and copy every frame twice more, so it
-/// writes only the initialization segment. Space for each `moof` box is written before the samples
-/// of its fragment. Closing a fragment therefore needs no more disk space, and works even on a full
-/// disk.
+/// libavformat writes only the initialization segment. For fragments, it would buffer each one in
+/// memory, and copy every frame two more times. Space for each `moof` box is written before the
+/// samples of its fragment. Closing a fragment therefore needs no more disk space, and works even
+/// on a full disk.
 package struct FragmentedMovieWriter: ~Copyable {
   /// The length and the capacity of fragments.
   package struct Layout {
     /// The fragment duration, in ticks of the first track.
     package var fragmentTicks: Int64
-    /// The maximum number of samples of all tracks; a fragment with more samples ends early.
+    /// The maximum number of samples in a fragment, over all tracks.
+    ///
+    /// A fragment ends early if there are more samples.
     package var samplesPerFragment: Int
-    /// The number of frames whose records may be collected and then written together.
+    /// The maximum number of frames whose journal records are collected before they are written
+    /// together.
     ///
     /// ``FragmentedMovieWriter/flush()`` writes the collected records at once.
     package var unflushedFrames = 0
-    /// Whether video samples are decoded in another order than they are shown.
+    /// Whether video samples are decoded in another order than they are shown (B-frames).
     package var isReordered = false
 
     package init(fragmentTicks: Int64, samplesPerFragment: Int, unflushedFrames: Int = 0) {
@@ -35,13 +38,15 @@ package struct FragmentedMovieWriter: ~Copyable {
 
   /// The maximum duration of a sample, in ticks of its track.
   ///
-  /// Boxes store it in 32 bits, and some readers take these for a signed number.
+  /// Boxes store the duration in 32 bits, which some readers interpret as a signed number.
   package static let maximumSampleTicks = Int64(Int32.max)
 
   /// A track of the initialization segment.
   package struct Track {
     let encoding: SampleEncoding
-    /// The time that becomes zero in the file: that of the first sample, or an earlier one.
+    /// The time in ticks that becomes zero in the file.
+    ///
+    /// This is the time of the first sample, or an earlier time.
     let firstTicks: Int64
     fileprivate var lastTicks: Int64?
 
@@ -57,39 +62,39 @@ package struct FragmentedMovieWriter: ~Copyable {
   private var tracks: [Track]
   private var fragment: MovieFragment?
   private var journal = FragmentJournal(start: 0, capacity: 0)
-  /// The number of frames whose records are not written yet.
+  /// The number of frames whose journal records are not written yet.
   private var unflushedFrames = 0
-  /// Frames that arrived before the first fragment.
+  /// Frames that arrived before the first fragment was opened.
   ///
-  /// The journal of the first fragment gets their records.
+  /// Their records are written to the journal of the first fragment.
   private var early: [FrameObservation] = []
   private var fragmentCount: UInt32 = 0
   private var scratch: ScratchBytes
-  /// The number of bytes written to the file.
+  /// The number of bytes written to the file so far.
   package private(set) var byteCount: Int64
 
   /// The maximum size of a fragment in bytes.
   ///
-  /// Offsets inside a fragment have 31 bits.
+  /// Offsets inside a fragment are stored in 31 bits.
   private static let maximumFragmentBytes: Int64 = 1 << 30
 
   private static let sectorBytes = 512
 
-  /// Writes the initialization segment over an existing file that holds a movie without tracks.
+  /// Writes the initialization segment over an existing file that contains a movie without tracks.
   ///
   /// - Parameters:
   ///   - open: The file. Nothing else may write to it.
   ///   - head: The boxes before the first fragment.
   ///   - tracks: The tracks of the initialization segment; the first one is video.
   ///   - layout: The length and the capacity of fragments.
-  ///   - reservesSpace: Whether disk space is reserved ahead of the end of the file.
+  ///   - reservesSpace: Whether disk space is reserved beyond the end of the file.
   /// - Throws: `SystemError` if the file cannot be written.
   package init(
     _ open: OpenFile, head: [UInt8], tracks: [Track], layout: Layout, reservesSpace: Bool = true
   ) throws(SystemError) {
     let file = RandomAccessFile(open)
-    // A reader may open the file at any moment, so it must never see a partial header. The first
-    // sector is therefore written last, because a disk writes a sector atomically.
+    // A reader may open the file at any moment, so the header must never be visible in part. The
+    // first sector is therefore written last, because a disk writes a sector atomically.
     try file.write(Array(head.dropFirst(Self.sectorBytes)), at: Int64(Self.sectorBytes))
     try file.sync()
     try file.write(Array(head.prefix(Self.sectorBytes)), at: 0)
@@ -107,9 +112,9 @@ package struct FragmentedMovieWriter: ~Copyable {
   ///   - bytes: The encoded sample.
   ///   - track: The index of the track.
   ///   - ticks: The decoding time.
-  ///   - presentationOffset: The presentation time in ticks after the decoding time, zero or above.
-  ///     Above zero only if the layout is reordered.
-  ///   - duration: The duration in ticks if no sample follows.
+  ///   - presentationOffset: The time in ticks from decoding to presentation, zero or above. It may
+  ///     be above zero only if the layout is reordered.
+  ///   - duration: The duration in ticks that applies if no further sample follows.
   ///   - isKeyFrame: Whether decoding may start at this sample.
   ///   - isDroppable: Whether no other sample depends on this one.
   /// - Throws: `SystemError` for times that do not increase or are too far apart, and for a full
@@ -148,15 +153,15 @@ package struct FragmentedMovieWriter: ~Copyable {
     disk.note(writtenBytes: byteCount)
   }
 
-  /// Appends data that belongs to no track, such as encoded metadata.
+  /// Appends data that belongs to no track, such as encoded metadata values.
   ///
-  /// Only the journal lists it, so readers of the growing file skip it; see
+  /// Only the journal lists this data, so readers of the growing file skip it; see
   /// ``RecordedFragment/attachments``.
   ///
   /// - Parameters:
   ///   - bytes: The data, not empty.
-  ///   - ticks: The time that it belongs to.
-  /// - Returns: False if no sample was appended yet. Nothing is written then.
+  ///   - ticks: The time to which the data belongs, in ticks of the first track.
+  /// - Returns: False if no sample was appended yet; nothing is written in this case.
   /// - Throws: `SystemError` with the operation "write to".
   package mutating func attach(_ bytes: [UInt8], ticks: Int64) throws(SystemError) -> Bool {
     guard let open = fragment, !bytes.isEmpty else { return false }
@@ -179,11 +184,11 @@ package struct FragmentedMovieWriter: ~Copyable {
     return true
   }
 
-  /// Writes a sample at the end of the file and returns its ``SampleCheck``.
+  /// Writes a sample at the end of the file, and returns the sample's ``SampleCheck``.
   ///
-  /// The sample is written in small pieces. Each is checked right afterwards, while it is still in
-  /// the CPU cache. Pieces end with a page of the file, because the kernel clears a new page that is
-  /// written in part.
+  /// The sample is written in small pieces. The checksum of each piece is computed directly after
+  /// the write, while the piece is still in the CPU cache. A piece ends at the end of a page of the
+  /// file, because the kernel must clear a new page that is only partly written.
   private func write(_ sample: UnsafeRawBufferPointer) throws(SystemError) -> UInt64 {
     var check = SampleCheck(of: sample, at: byteCount)
     var start = 0
@@ -219,7 +224,7 @@ package struct FragmentedMovieWriter: ~Copyable {
 
   /// Writes the queued journal records.
   ///
-  /// Everything that was stored and recorded so far then survives a kill.
+  /// All samples and records so far then survive if the process is killed.
   ///
   /// - Throws: `SystemError` with the operation "write to".
   package mutating func flush() throws(SystemError) {
@@ -233,31 +238,31 @@ package struct FragmentedMovieWriter: ~Copyable {
     fragment?.endLast(ofTrack: track, atTicks: last - tracks[track].firstTicks + duration)
   }
 
-  /// Closes the last fragment.
+  /// Closes the last fragment, after which no other method may be called.
   ///
-  /// No call may follow.
+  /// The samples so far are then playable.
   ///
   /// - Throws: `SystemError` with the operation "write to"; the last fragment is then lost.
   package mutating func finish() throws(SystemError) {
     defer { disk.stop() }
     if fragment != nil { try closeFragment() }
     disk.stop()
-    // If the disk became full, a sample may have been written in part. It is cut off.
+    // If the disk became full, a sample may have been written in part. That part is removed.
     file.truncate(to: byteCount)
-    // A later open of the file would not see the sync errors of this descriptor, so they are
-    // reported here.
+    // The sync errors of this descriptor must be thrown here, because the file may be opened again
+    // later, and a new descriptor does not report them.
     try disk.check()
   }
 
-  /// The space reserved for the `moof` box of a fragment and the padding after it, in bytes.
+  /// The space for the `moof` box of a fragment and the padding after that box, in bytes.
   private var headSpace: Int {
     MovieFragment.maximumHeadBytes(
       trackCount: tracks.count, sampleCount: layout.samplesPerFragment,
       isReordered: layout.isReordered)
   }
 
-  /// Writes the start of a fragment: a `free` box in place of the `moof` box, an empty journal, and
-  /// an `mdat` header without a size.
+  /// Writes the start of a fragment: a `free` box in place of the later `moof` box, an empty
+  /// journal, and an `mdat` header without a size.
   private mutating func openFragment(atTicks ticks: Int64) throws(SystemError) {
     let capacity = 2 * layout.samplesPerFragment + early.count
     fragmentCount += 1
@@ -266,7 +271,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     FragmentJournal.write(
       capacity: capacity, number: fragmentCount, fragmentStart: byteCount,
       syncedBytes: disk.syncedBytes, into: &head)
-    // Size 0 means that the box extends to the end of the file.
+    // A size of 0 means that the `mdat` box extends to the end of the file.
     head.append(UInt32(0))
     head.append(BoxType.media)
     try file.write(head.bytes, at: byteCount)
@@ -291,7 +296,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     try file.write(size.bytes, at: mediaStart)
   }
 
-  /// Rejects a sample if the boxes cannot represent its size or time.
+  /// Throws an error if the boxes cannot represent the size or the time of a sample.
   private func check(
     _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64
   ) throws(SystemError) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The samples of a movie fragment and its `moof` box (ISO/IEC 14496-12, 8.8).
+/// The samples of a movie fragment, from which its `moof` box is made (ISO/IEC 14496-12, 8.8).
 struct MovieFragment {
   /// The offset of the fragment in the file.
   let start: Int64
-  /// The presentation time of the first frame, in ticks of the first track.
+  /// The presentation time of the fragment's first frame, in ticks of the first track.
   let ticks: Int64
-  /// The samples, by track index.
+  /// The samples of each track, by track index.
   private var samples: [[StoredSample]]
-  /// The size of the `moof` box in bytes.
+  /// The current size of the `moof` box in bytes.
   private var headByteCount: Int
-  /// The size of a sample's entry in bytes.
+  /// The size of a sample's entry in the `moof` box, in bytes.
   private let sampleBytes: Int
   private var end: Int64 = -1
   private var lastTrack = -1
@@ -18,13 +18,14 @@ struct MovieFragment {
   private static let runBytes = 20
   private static let sampleBytes = 12
   private static let reorderedSampleBytes = 16
-  /// The size of the `free` box after the `moof`, with the CRC-32 of the `moof`.
+  /// The least size of the `free` box after the `moof` box, which contains the CRC-32 of the `moof`
+  /// box.
   private static let paddingBytes = 12
 
-  /// The size of the `moof` box of `trackCount` tracks without samples.
+  /// The size of a `moof` box with `trackCount` tracks but without samples, in bytes.
   private static func emptyBytes(trackCount: Int) -> Int { 8 + 16 + trackCount * (8 + 16 + 20) }
 
-  /// The space to reserve for the `moof` box and its padding, in bytes.
+  /// The space to reserve for the `moof` box and the padding after it, in bytes.
   static func maximumHeadBytes(trackCount: Int, sampleCount: Int, isReordered: Bool) -> Int {
     let sample = isReordered ? reorderedSampleBytes : sampleBytes
     return emptyBytes(trackCount: trackCount) + sampleCount * (sample + runBytes) + paddingBytes
@@ -32,7 +33,7 @@ struct MovieFragment {
 
   /// Creates a fragment without samples.
   ///
-  /// With `isReordered`, samples have a presentation offset.
+  /// If `isReordered` is true, samples have a presentation offset.
   init(start: Int64, ticks: Int64, trackCount: Int, isReordered: Bool) {
     self.start = start
     self.ticks = ticks
@@ -41,14 +42,14 @@ struct MovieFragment {
     sampleBytes = isReordered ? Self.reorderedSampleBytes : Self.sampleBytes
   }
 
-  /// Whether the `moof` box would still fit in `byteCount` bytes with one more sample.
+  /// Whether the `moof` box would fit in `byteCount` bytes after one more sample.
   func hasSpace(in byteCount: Int) -> Bool {
     headByteCount + Self.runBytes + sampleBytes + Self.paddingBytes <= byteCount
   }
 
   /// Adds a sample.
   ///
-  /// Samples of a track that are contiguous in the file form one run.
+  /// Samples of a track that are contiguous in the file share one `trun` box.
   mutating func append(_ sample: StoredSample) {
     let track = sample.track
     if track != lastTrack || sample.position != end { headByteCount += Self.runBytes }
@@ -66,16 +67,16 @@ struct MovieFragment {
 
   /// Whether the fragment has no samples.
   ///
-  /// It then gets no `moof` box.
+  /// A fragment without samples has no `moof` box.
   var isEmpty: Bool { samples.allSatisfy(\.isEmpty) }
 
-  /// Returns the `moof` box and a `free` box that together fill the reserved space.
+  /// Returns the `moof` box and the `free` box after it, which together fill the reserved space.
   ///
   /// The `free` box starts with the CRC-32 of the `moof` box.
   ///
   /// - Parameters:
   ///   - number: The fragment's sequence number, from 1.
-  ///   - space: The total number of bytes.
+  ///   - space: The total size of both boxes in bytes.
   /// - Returns: The bytes of both boxes.
   func head(number: UInt32, space: Int) -> [UInt8] {
     var head = BoxBytes()
@@ -89,14 +90,17 @@ struct MovieFragment {
     return head.bytes
   }
 
-  /// Appends the `moof` box; `number` is the fragment's sequence number, from 1.
+  /// Appends the `moof` box.
+  ///
+  /// `number` is the fragment's sequence number, from 1.
   private func writeHead(number: UInt32, into head: inout BoxBytes) {
     head.box(BoxType.fragment) { box in
       box.fullBox(BoxType.fragmentHeader, version: 0, flags: 0) { $0.append(number) }
       for (track, samples) in samples.enumerated() {
         guard let first = samples.first else { continue }
         box.box(BoxType.trackFragment) { box in
-          // Flag 0x020000 (default-base-is-moof): run offsets are relative to the `moof` box.
+          // Flag 0x020000 (default-base-is-moof): the data offsets of `trun` boxes are relative to
+          // the `moof` box.
           box.fullBox(BoxType.trackFragmentHeader, version: 0, flags: 0x02_0000) {
             $0.append(UInt32(track + 1))
           }
@@ -107,7 +111,7 @@ struct MovieFragment {
     }
   }
 
-  /// The ranges of contiguous samples.
+  /// The ranges of samples that are contiguous in the file.
   private func runs(of samples: [StoredSample]) -> [Range<Int>] {
     var runs: [Range<Int>] = []
     var first = 0
@@ -123,8 +127,8 @@ struct MovieFragment {
   }
 
   private func write(_ run: ArraySlice<StoredSample>, into box: inout BoxBytes) {
-    // The data offset, and the duration, size, flags and, with reordering, composition time offset
-    // of each sample.
+    // The data offset of the `trun` box is followed by the duration, size, flags and, if samples
+    // are reordered, composition time offset of each sample.
     let isReordered = run.contains { $0.presentationOffset != 0 }
     let fields: UInt32 = 0x01 | 0x100 | 0x200 | 0x400 | (isReordered ? 0x800 : 0)
     box.fullBox(BoxType.trackRun, version: 0, flags: fields) { box in
@@ -141,12 +145,12 @@ struct MovieFragment {
 }
 
 extension StoredSample {
-  /// The sample flags of a `trun` box (ISO/IEC 14496-12, 8.8.3.1).
+  /// The sample flags in a `trun` box (ISO/IEC 14496-12, 8.8.3.1).
   fileprivate var flags: UInt32 {
     // A key frame depends on no other sample. Any other sample depends on others and is no sync
     // sample.
     let dependence: UInt32 = isKeyFrame ? 0x0200_0000 : 0x0101_0000
-    // This flag means that no other sample depends on this one.
+    // This bit means that no other sample depends on this one.
     return isDroppable ? dependence | 0x0080_0000 : dependence
   }
 }

@@ -4,27 +4,26 @@ import Glibc
 package import OvercrankFrameAccounting
 package import OvercrankLinuxSystem
 
-/// The writes that make the fragments of an interrupted recording readable for every reader.
+/// The changes that make the fragments of an interrupted recording readable for all readers.
 ///
-/// The recorder would have made each of these writes next, into space that it had reserved. An
-/// interrupted repair therefore never makes less of the file readable.
+/// The recorder would have written the same bytes next, into space that it had already reserved. A
+/// repair that is interrupted therefore never makes a part of the file unreadable.
 package struct MovieRepair {
   package private(set) var fragments: [RecordedFragment]
-  /// The number of video frames that readers find without the repair.
+  /// The number of video frames that readers find before the repair.
   package private(set) var framesBefore: Int64 = 0
   /// Whether damaged samples were dropped.
   private var isCut = false
   /// Whether the dropped samples include a video frame without a frame record.
   private var hasUnclaimed = false
-  /// The number of frames that reached the file only in part, so that they cannot be read.
+  /// The number of frames of which only a part reached the file, so that they cannot be read.
   package private(set) var brokenFrames: Int64 = 0
-  /// The number of hidden lead-in frames: video frames at the beginning of the file that are not
-  /// shown.
+  /// The number of lead-in frames: video frames at the start of the file that are hidden.
   package let leadIn: Int
-  /// All recorded frames, including unreadable ones.
+  /// All frames that have a record, including frames that cannot be read.
   package let frames: [FrameObservation]
 
-  /// Plans the repair, but writes nothing.
+  /// Plans the repair, without writing anything.
   ///
   /// - Parameters:
   ///   - file: The file.
@@ -44,11 +43,11 @@ package struct MovieRepair {
     keepWhole(file)
     framesBefore = max(0, min(framesBefore - Int64(leadIn), frameCount))
     let taken = Int64(frames.count { $0.outcome == .taken })
-    // After the last sample with a record, part of one more sample may have been written.
+    // A part of one more sample may have been written after the last sample that has a record.
     brokenFrames = max(0, taken - frameCount) + (began && !isCut || hasUnclaimed ? 1 : 0)
   }
 
-  /// The number of intact video frames of the take.
+  /// The number of intact video frames of the take, without lead-in frames.
   package var frameCount: Int64 {
     max(0, fragments.reduce(0) { $0 + Self.frameCount(in: $1) } - Int64(leadIn))
   }
@@ -62,8 +61,8 @@ package struct MovieRepair {
     Int64(fragment.samples.count { $0.track == 0 })
   }
 
-  /// Whether the size of the fragment's `mdat` is still 0, so that it extends to the end of the
-  /// file.
+  /// Whether the size of the fragment's `mdat` box is still 0, which means that the box extends to
+  /// the end of the file.
   private static func isOpen(_ fragment: RecordedFragment?, _ file: borrowing MovieBoxes) -> Bool {
     guard let fragment else { return false }
     return Box.number(file.file.read(4, at: fragment.mediaStart - 8)[...]) == 0
@@ -71,12 +70,12 @@ package struct MovieRepair {
 
   /// Drops the first damaged sample and everything after it.
   private mutating func keepWhole(_ file: borrowing MovieBoxes) {
-    // Bytes that were synced are certainly intact, so samples within them need not be read.
+    // Synced bytes are certainly intact, so samples that consist of synced bytes need not be read.
     let synced = fragments.map(\.syncedBytes).max() ?? 0
     var taken = leadIn + frames.count { $0.outcome == .taken }
     for index in fragments.indices {
       for (offset, sample) in fragments[index].samples.enumerated() {
-        // A video frame without a frame record is dropped, because its capture time is unknown.
+        // A video frame that has no frame record is dropped, because its capture time is unknown.
         if sample.track == 0 { taken -= 1 }
         guard taken >= 0, sample.end <= synced || Self.isWhole(sample, file) else {
           hasUnclaimed = taken < 0
@@ -96,7 +95,7 @@ package struct MovieRepair {
     sample.isWhole(file.file.read(sample.byteCount, at: sample.position))
   }
 
-  /// Whether the `moof` box is intact, according to the CRC-32 stored after it.
+  /// Whether the `moof` box agrees with the CRC-32 that is stored after it.
   private static func hasWholeHead(
     _ fragment: RecordedFragment, _ file: borrowing MovieBoxes
   ) -> Bool {
@@ -111,7 +110,7 @@ package struct MovieRepair {
     return Box.number(head[(end + 8)..<(end + 12)]) == UInt64(check)
   }
 
-  /// File bytes that the repair replaced.
+  /// The bytes of the file that one write of the repair replaced.
   package struct Replaced {
     let position: Int64
     let bytes: [UInt8]
@@ -122,15 +121,15 @@ package struct MovieRepair {
   /// - Parameters:
   ///   - file: The file.
   ///   - replaced: Receives the replaced bytes, in order of replacement.
-  /// - Throws: `SystemError` with the operation "write to", or if a `moof` box does not fit its
-  ///   space.
+  /// - Throws: `SystemError` with the operation "write to", or if a `moof` box does not fit the
+  ///   reserved space.
   package func write(
     to file: borrowing MovieBoxes, replaced: inout [Replaced]
   ) throws(SystemError) {
     for (index, fragment) in fragments.enumerated() {
       let isLast = index == fragments.count - 1
-      // If bytes remain after the last fragment's samples, its `mdat` extends over them to the end
-      // of the file.
+      // If bytes follow the samples of the last fragment, its `mdat` box extends over these bytes
+      // to the end of the file.
       let goesOn = isLast && fragment.mediaEnd < file.byteCount
       var media = BoxBytes()
       media.append(
@@ -146,7 +145,8 @@ package struct MovieRepair {
       guard head.count == fragment.headSpace else {
         throw SystemError("find room for an index in", file.file.path, EINVAL)
       }
-      // Even an intact `moof` is rewritten, because it may list samples that the journal lacks.
+      // Even an intact `moof` box is rewritten, because it may list samples that the journal does
+      // not.
       let oldHead = file.file.read(fragment.headSpace, at: fragment.start)
       if oldHead != head {
         replaced.append(Replaced(position: fragment.start, bytes: oldHead))
@@ -156,7 +156,7 @@ package struct MovieRepair {
     try file.file.sync()
   }
 
-  /// Restores the replaced bytes and truncates the file to its old size.
+  /// Restores the replaced bytes, and truncates the file to its old size.
   package static func undo(
     _ replaced: [Replaced], in file: borrowing MovieBoxes, byteCount: Int64
   ) throws(SystemError) {

@@ -3,35 +3,35 @@
 package import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 
-/// A fragment as described by its journal, independent of its `moof` box.
+/// A fragment as its journal describes it, whether or not its `moof` box exists.
 package struct RecordedFragment {
   package let number: UInt32
   package let start: Int64
-  /// The space for the `moof` box and its padding, in bytes.
+  /// The space for the `moof` box and the padding after it, in bytes.
   package let headSpace: Int
-  /// The offset of the media data, after the `mdat` header.
+  /// The byte offset of the media data, after the `mdat` header.
   package let mediaStart: Int64
   /// The number of file bytes that were certainly on the disk when the fragment started.
   package let syncedBytes: Int64
   package var samples: [StoredSample] = []
-  /// Data that belongs to no track, in the order of the file.
+  /// The attached data that belongs to no track, in file order.
   package var attachments: [StoredSample] = []
   /// The frames that arrived during the fragment.
   package var frames: [FrameObservation] = []
-  /// The offset of the end of the media data.
+  /// The byte offset at which the media data ends.
   package var mediaEnd: Int64 {
     max(samples.last?.end ?? mediaStart, attachments.last?.end ?? mediaStart)
   }
 }
 
-/// Finds the fragments of a recording by their journals, even in a truncated file.
+/// Finds the fragments of a recording through their journals, even in a truncated file.
 ///
 /// The search stops at the first invalid fragment, because data after it may not belong to the
 /// recording.
 package struct RecordedFragments {
   package private(set) var fragments: [RecordedFragment] = []
 
-  /// Finds fragments from an offset on.
+  /// Finds all fragments from the offset `first` on.
   package init(in file: borrowing MovieBoxes, from first: Int64) {
     var start = first
     while let fragment = Self.fragment(in: file, at: start, after: fragments.last) {
@@ -40,7 +40,7 @@ package struct RecordedFragments {
     }
   }
 
-  /// The intact attachments of all fragments, in the order of the file.
+  /// The attachments of all fragments that are intact, in file order.
   package func attachments(in file: borrowing MovieBoxes) -> [[UInt8]] {
     var all: [[UInt8]] = []
     for sample in fragments.flatMap(\.attachments) {
@@ -50,7 +50,7 @@ package struct RecordedFragments {
     return all
   }
 
-  /// The encoded frame records of all journals.
+  /// The encoded frame records from all journals.
   package var frameRecords: [UInt8] {
     var bytes: [UInt8] = []
     for fragment in fragments {
@@ -63,8 +63,8 @@ package struct RecordedFragments {
     in file: borrowing MovieBoxes, at start: Int64, after last: RecordedFragment?
   ) -> RecordedFragment? {
     let number = (last?.number ?? 0) &+ 1
-    // The journal follows one or two header boxes. If these are lost, it is assumed at the same
-    // distance as in the previous fragment.
+    // One or two boxes precede the journal. If their headers are damaged, the journal is assumed at
+    // the same distance as in the previous fragment.
     var offsets: [Int64] = []
     if let head = file.box(at: start), head.type == BoxType.free || head.type == BoxType.fragment {
       offsets.append(head.end)
@@ -91,7 +91,7 @@ package struct RecordedFragments {
     return nil
   }
 
-  /// The box at an offset if it has the type and the size of a journal; otherwise nil.
+  /// The box at an offset, if it has the type and the size of a journal box; otherwise nil.
   private static func journalBox(in file: borrowing MovieBoxes, at offset: Int64) -> Box? {
     guard let box = file.box(at: offset), box.type == BoxType.uuid, box.headBytes == 8,
       box.byteCount >= Int64(FragmentJournal.headBytes), box.byteCount < 1 << 28

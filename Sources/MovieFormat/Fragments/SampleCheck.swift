@@ -1,47 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A fast checksum that shows whether all of a sample reached the disk.
+/// A fast checksum that detects whether a part of a sample did not reach the disk.
 ///
 /// After a power failure, disks lose whole 512-byte sectors, which then read as zeros. To detect
-/// this, four words (32 bytes) of every sector are summed. Summing all bytes would cost as much as
-/// writing them. One word would be too few, because JPEG tables contain eight zero bytes in a row.
-/// The four words share a cache line, so they cost no more than one.
+/// this, four words (32 bytes) of every sector are summed. Summing all bytes would take as long as
+/// writing them. A single word would be too little, because JPEG tables contain eight consecutive
+/// zero bytes. The four words are in the same cache line, so reading them takes no longer than
+/// reading one.
 package struct SampleCheck {
   private static let sectorBytes: Int64 = 512
   private static let wordCount = 4
 
   private let bytes: UnsafeRawBufferPointer
-  /// The four sums of the words.
+  /// The four sums, one for each position in a block of four words.
   ///
-  /// Each block of four words adds its first word to the first sum, its second word to the second
-  /// sum, and so on.
+  /// The first word of each block is added to the first sum, the second word to the second sum, and
+  /// so on.
   ///
   /// The CPU computes the four sums in parallel.
   private var sums: (UInt64, UInt64, UInt64, UInt64)
-  /// The offset in the sample of the next four words to add, in bytes.
+  /// The byte offset in the sample of the next four words to add.
   private var offset = 0
   private var nextIndex: Int
 
-  /// Starts the checksum of a sample at a file offset.
+  /// Starts the checksum of a sample that is stored at a file offset.
   package init(of bytes: UnsafeRawBufferPointer, at position: Int64) {
     self.bytes = bytes
     sums = (UInt64(bytes.count), 1, 2, 3)
     nextIndex = Int(Self.sectorBytes - position % Self.sectorBytes)
   }
 
-  /// Returns the checksum of a sample at a file offset.
+  /// Returns the checksum of a sample that is stored at a file offset.
   package static func value(of bytes: UnsafeRawBufferPointer, at position: Int64) -> UInt64 {
     var check = SampleCheck(of: bytes, at: position)
     check.add(upTo: bytes.count)
     return check.finish()
   }
 
-  /// Adds the words before an offset of the sample.
+  /// Adds the words that lie before an offset in the sample.
   ///
-  /// This is fastest right after these bytes were used, while they are in the CPU cache.
+  /// This is fastest directly after these bytes were used, while they are still in the CPU cache.
   package mutating func add(upTo end: Int) {
-    // Bytes after `end` may not exist yet, so only whole words before it are read. At the end of
-    // the sample, a shorter word is allowed.
+    // Bytes from `end` on may not exist yet, so only whole words before `end` are read. Only at the
+    // end of the sample, the last word may be shorter.
     let limit = end < bytes.count ? end - 8 * Self.wordCount : bytes.count - 1
     while offset <= limit {
       addBlock(at: offset)
@@ -50,9 +51,9 @@ package struct SampleCheck {
     }
   }
 
-  /// Returns the checksum.
+  /// Returns the checksum, after the whole sample was added.
   ///
-  /// All of the sample must have been added.
+  /// The checksum is wrong if a part of the sample was not added.
   package consuming func finish() -> UInt64 {
     if bytes.count > 0 { addBlock(at: max(0, bytes.count - 8 * Self.wordCount)) }
     return Self.mixed(Self.mixed(Self.mixed(sums.0, sums.1), sums.2), sums.3)
@@ -67,7 +68,7 @@ package struct SampleCheck {
 
   /// The word at an offset.
   ///
-  /// At the end of the sample it may be shorter.
+  /// At the end of the sample, the word may be shorter than 8 bytes.
   private func word(_ offset: Int) -> UInt64 {
     if offset + 8 <= bytes.count {
       return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
@@ -77,7 +78,7 @@ package struct SampleCheck {
     return word
   }
 
-  /// FNV-1a over whole words, so that the order of words matters.
+  /// Mixes a word into a sum as FNV-1a does, so that the order of the words matters.
   private static func mixed(_ sum: UInt64, _ word: UInt64) -> UInt64 {
     let product = (sum ^ word) &* 0x0000_0100_0000_01B3
     return product ^ product >> 29

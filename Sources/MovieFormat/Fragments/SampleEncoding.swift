@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The conversion from camera or encoder bytes to sample bytes of a MOV file.
+/// The conversion of bytes from a camera or encoder to the bytes of a sample in a MOV file.
 package enum SampleEncoding: Equatable {
   case asItIs
-  /// Rows padded to an even number of bytes. The associated value is the odd number of bytes in a
-  /// source row.
+  /// Rows are padded to an even number of bytes.
+  ///
+  /// The associated value is the odd number of bytes in a source row.
   case evenRows(of: Int)
-  /// H.264 NAL units with length prefixes instead of start codes (ISO/IEC 14496-15, 5.3).
+  /// H.264 NAL units begin with lengths instead of start codes (ISO/IEC 14496-15, 5.3).
   case lengthPrefixed
 
-  /// Returns the converted bytes: either the source itself, or memory of `scratch` that stays valid
-  /// until its next use.
+  /// Returns the converted bytes.
+  ///
+  /// These are the source bytes themselves, or memory of `scratch` that is valid until `scratch` is
+  /// used again.
   package func shape(
     _ bytes: UnsafeRawBufferPointer, in scratch: inout ScratchBytes
   ) -> UnsafeRawBufferPointer {
@@ -41,7 +44,7 @@ package enum SampleEncoding: Equatable {
   }
 }
 
-/// A reusable memory buffer.
+/// Memory that is reused from call to call.
 package struct ScratchBytes: ~Copyable {
   private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
 
@@ -51,7 +54,7 @@ package struct ScratchBytes: ~Copyable {
 
   /// Returns `count` bytes with undefined contents.
   ///
-  /// Earlier results become invalid.
+  /// The bytes from earlier calls become invalid.
   package mutating func reserve(_ count: Int) -> UnsafeMutableRawBufferPointer {
     if memory.count < count {
       memory.deallocate()

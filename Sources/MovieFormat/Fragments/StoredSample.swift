@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A sample stored in the file.
+/// A sample that is stored in the file, without its bytes.
 package struct StoredSample: Hashable, Sendable {
-  /// The track index in the initialization segment.
+  /// The index of the track in the initialization segment.
   package var track: Int
   /// The offset of the sample in the file.
   package var position: Int64
   package var byteCount: Int
   /// The decoding time, in track ticks since the track's first sample.
   package var ticks: Int64
-  /// The presentation time, in ticks after the decoding time.
+  /// The time from decoding to presentation, in track ticks.
   package var presentationOffset: Int64
-  /// The duration in ticks.
+  /// The duration in track ticks.
   ///
-  /// Until the next sample of the track arrives, this is the duration that applies if none follows.
+  /// It is provisional until the next sample of the track arrives.
   package var duration: Int64
   package var isKeyFrame: Bool
   /// Whether no other sample depends on this one.
@@ -22,7 +22,7 @@ package struct StoredSample: Hashable, Sendable {
   package var check: UInt64
   package var end: Int64 { position + Int64(byteCount) }
 
-  /// The track index in the records of attachments, which belong to no track.
+  /// The value of `track` in the records of attachments, which belong to no track.
   static let attachment = 255
 
   package init(
@@ -40,7 +40,7 @@ package struct StoredSample: Hashable, Sendable {
     self.check = check
   }
 
-  /// Whether these bytes are the sample as it was written.
+  /// Whether these bytes are identical to the sample that was written, according to its checksum.
   func isWhole(_ bytes: [UInt8]) -> Bool {
     bytes.count == byteCount
       && bytes.withUnsafeBytes { SampleCheck.value(of: $0, at: position) } == check

@@ -2,9 +2,9 @@
 
 package import OvercrankFrameAccounting
 
-/// A journal record of 56 bytes: a frame or a sample.
+/// A journal record of 56 bytes, which describes a frame or a sample.
 ///
-/// The first four bytes are the CRC-32 of the rest.
+/// The first four bytes are the CRC-32 of the other 52 bytes.
 ///
 /// A frame record contains all raw driver values, so that the ledger can be rebuilt from the file
 /// alone.
@@ -12,8 +12,8 @@ package enum TakeRecord: Hashable, Sendable {
   case frame(FrameObservation)
   /// A stored sample.
   ///
-  /// The record does not contain its position, because the position follows from the sizes of the
-  /// earlier samples.
+  /// The record does not contain the position of the sample, because it follows from the sizes of
+  /// the earlier samples.
   case sample(StoredSample)
 
   /// The size of a record in bytes.
@@ -29,7 +29,9 @@ package enum TakeRecord: Hashable, Sendable {
     }
   }
 
-  /// Decodes a record; nil for invalid or damaged bytes.
+  /// Decodes a record.
+  ///
+  /// Returns nil for invalid or damaged bytes.
   package init?(_ record: UnsafeRawBufferPointer) {
     guard record.count >= Self.byteCount else { return nil }
     func load<Number: FixedWidthInteger & BitwiseCopyable>(_ offset: Int) -> Number {
@@ -61,7 +63,7 @@ package enum TakeRecord: Hashable, Sendable {
     }
   }
 
-  /// The consecutive records in a byte array, up to the first invalid one.
+  /// The consecutive records in a byte array, up to the first invalid record.
   package static func list(_ bytes: [UInt8]) -> [TakeRecord] {
     bytes.withUnsafeBytes { all in
       var records: [TakeRecord] = []
@@ -85,7 +87,9 @@ private struct RecordBytes {
     record.storeBytes(of: number.bigEndian, toByteOffset: offset, as: type(of: number))
   }
 
-  /// Appends a record: the closure fills in the fields, then the CRC-32 is stored.
+  /// Appends a record.
+  ///
+  /// The closure writes the fields. The CRC-32 is stored after that.
   static func append(to bytes: inout [UInt8], _ fill: (RecordBytes) -> Void) {
     let start = bytes.count
     bytes += repeatElement(0, count: TakeRecord.byteCount)

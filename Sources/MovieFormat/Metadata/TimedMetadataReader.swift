@@ -3,26 +3,30 @@
 import OvercrankLinuxSystem
 package import OvercrankMediaCore
 
-/// Reads the timed metadata tracks of a movie (`mebx`), of this library and of phones.
+/// Reads the timed metadata tracks (`mebx`) of movies from this library and from phones.
 package enum TimedMetadataReader {
   /// A value and its time.
   package struct Value {
-    /// The time on the movie's own axis, in seconds.
+    /// The time on the movie's own time axis, in seconds.
     package let seconds: Rational
     package let key: String
     package let value: MetadataValue
   }
 
-  /// The greatest number of samples of a track, and the greatest size of one.
+  /// The greatest accepted number of samples in a track.
   ///
-  /// A damaged table may state anything.
+  /// `largestSample` is the greatest accepted size of a sample in bytes.
+  ///
+  /// The limits are needed because a damaged table may state any number.
   private static let (largestCount, largestSample) = (1 << 22, 1 << 20)
-  /// The size of a sample with one box; a smaller one holds no value.
+  /// The size of a sample that contains one empty box, in bytes.
+  ///
+  /// A smaller sample contains no value.
   private static let smallestSample = 8
 
   /// The values of all metadata tracks, in order of time.
   ///
-  /// Empty if the file has none, is fragmented, or its tables are damaged.
+  /// Empty if the file has no metadata track, is fragmented, or has damaged tables.
   package static func read(from path: String) -> [Value] {
     guard let file = try? MovieBoxes(opening: path, forWriting: false),
       let movie = file.boxes().first(where: { $0.type == BoxType.movie }),
@@ -68,7 +72,9 @@ private struct MetadataSampleTable {
   private(set) var keys: [UInt32: (name: String, type: UInt32)] = [:]
   private(set) var samples: [Sample] = []
 
-  /// Reads a `trak` box; nil unless it is a metadata track with intact tables.
+  /// Reads a `trak` box.
+  ///
+  /// Returns nil unless the track is a metadata track with intact tables.
   init?(_ track: Box, movieTimescale: UInt64, fileBytes: Int64, in bytes: [UInt8]) {
     guard let media = track.first(BoxType.trackMedia, in: bytes),
       media.first(BoxType.handler, in: bytes)?.number(8, in: bytes)
@@ -101,7 +107,7 @@ private struct MetadataSampleTable {
     }
   }
 
-  /// The time by which the edit list moves the samples, in seconds.
+  /// The time in seconds by which the edit list shifts the samples.
   private static func shift(
     of track: Box, movieTimescale: UInt64, timescale: UInt64, in bytes: [UInt8]
   ) -> Rational {
@@ -111,7 +117,8 @@ private struct MetadataSampleTable {
       let count = list.number(4, in: bytes), movieTimescale > 0
     else { return .zero }
     var shift = Rational.zero
-    // An edit without media delays the track. The next one states where the media begins.
+    // If the first edit has no media, it delays the track. The second edit then states where the
+    // media begins.
     for entry in 0..<Int(min(count, 2)) {
       let start = 8 + entry * (version == 1 ? 20 : 12)
       func field(_ number: Int) -> Int64? {
@@ -150,10 +157,10 @@ private struct MetadataSampleTable {
     return times
   }
 
-  /// The offsets and sizes of the samples in the file.
+  /// The byte offsets and the sizes of the samples in the file.
   ///
-  /// Nil if the samples are larger than the file: their chunks overlap, and a small file would take
-  /// as long as a large one.
+  /// Returns nil if the samples together are larger than the file. Their chunks then overlap, and
+  /// reading a small file would take as long as reading a large one.
   private static func positions(
     _ table: Box, fileBytes: Int64, in bytes: [UInt8]
   ) -> [(position: Int64, byteCount: Int)]? {
@@ -171,7 +178,7 @@ private struct MetadataSampleTable {
     var run = 0
     var bytesLeft = fileBytes
     for chunk in 0..<Int(clamping: chunkCount) where locations.count < Int(clamping: count) {
-      // A run of chunks begins at its first chunk, counted from 1.
+      // Each entry of the table applies from its first chunk on, counted from 1.
       while run + 1 < Int(clamping: runs),
         let first = chunks.number(8 + 12 * (run + 1), in: bytes), first <= UInt64(chunk) + 1
       {
@@ -200,27 +207,27 @@ private struct MetadataSampleTable {
 }
 
 extension Box {
-  /// The ticks per second in an `mvhd` or `mdhd` box.
+  /// The number of ticks per second that an `mvhd` or `mdhd` box states.
   fileprivate func timescale(in bytes: [UInt8]) -> UInt64? {
     number(0, in: bytes).flatMap { number($0 >> 24 == 1 ? 20 : 12, in: bytes) }
   }
 
-  /// The first entry of an `stsd` box if its format is `mebx`.
+  /// The first entry in an `stsd` box, if its format is `mebx`; otherwise nil.
   fileprivate func metadataEntry(in bytes: [UInt8]) -> Box? {
     Box.list(in: bytes, from: Int(start + headBytes) + 8, to: Int(end)).first
       .flatMap { $0.type == BoxType.boxedMetadata && $0.byteCount >= 16 ? $0 : nil }
   }
 
-  /// The name of a key in the `keys` box of an `mebx` entry.
+  /// The name of a key in the `keys` box of an `mebx` sample description.
   fileprivate func keyName(in bytes: [UInt8]) -> String? {
-    // Each value repeats its key, so a long one would multiply.
+    // The name of a key is limited in length, because it is repeated for each value.
     guard let name = first(BoxType.keyDeclaration, in: bytes),
       (13...4_096).contains(name.byteCount)
     else { return nil }
     return String(decoding: bytes[(Int(name.start) + 12)..<Int(name.end)], as: UTF8.self)
   }
 
-  /// The well-known type in a `dtyp` box, or nil for a type of another namespace.
+  /// The well-known type that a `dtyp` box states; nil for a type in another namespace.
   fileprivate func wellKnownType(in bytes: [UInt8]) -> UInt32? {
     number(0, in: bytes) == 0 ? number(4, in: bytes).map { UInt32(truncatingIfNeeded: $0) } : nil
   }

@@ -5,11 +5,14 @@ import OvercrankMediaCore
 /// Builds the timed metadata track of a movie: its samples and its `trak` box.
 ///
 /// The track has the sample format `mebx` (QuickTime File Format, "Timed Metadata Media"; ISO/IEC
-/// 14496-12, 12.9). libavformat cannot write it, so the finished index is changed here. A sample
-/// lasts until the next one. Values before which the movie has already begun follow a sample
-/// without values, so that readers that ignore edit lists find the right times, too.
+/// 14496-12, 12.9). libavformat cannot write such a track, so it is added to the finished index.
+/// Each sample lasts until the next one. If the first value is later than the start of the movie, a
+/// sample without values precedes it. Readers that ignore edit lists then find the right times,
+/// too.
 package struct TimedMetadataTrack {
-  /// A key and a type of values, with the number that stands for both in the samples.
+  /// A key and the type of its values.
+  ///
+  /// A number represents both in the samples.
   private struct Key: Hashable {
     let name: String
     let type: UInt32
@@ -21,37 +24,39 @@ package struct TimedMetadataTrack {
   }
 
   private struct Edit {
-    /// In ticks of the movie.
+    /// The duration of the edit, in ticks of the movie.
     let duration: Int64
-    /// The start in the media, or -1 for a delay.
+    /// The start of the edit in the media, or -1 for a delay.
     let start: Int64
   }
 
-  /// Ticks per second: frame times are microseconds.
+  /// The number of ticks per second, because frame times are in microseconds.
   private static let timescale: UInt32 = 1_000_000
-  /// The longest duration of a sample, in ticks; `stts` has 32 bits for it.
+  /// The greatest duration of a sample in ticks, because `stts` stores it in 32 bits.
   private static let longestDuration: Int64 = 1 << 30
 
   private var keys: [Key] = []
   private var samples: [Sample] = []
   /// The end of the media in ticks.
   private let end: Int64
-  /// The time of the movie at which the media begins, in ticks; nil for the start.
+  /// The time in the movie at which the media begins, in ticks.
+  ///
+  /// Nil for the start of the movie.
   private var delay: Int64?
 
-  /// The tracks of some values.
+  /// Creates the tracks for metadata values.
   ///
-  /// The still-image time of a Live Photo has a track of its own, because readers look for a track
-  /// with a single sample at that time.
+  /// The still-image time of a Live Photo is in a separate track, because readers search for a
+  /// track with a single sample at that time.
   package static func tracks(of values: [TimedValue], end: Int64) -> [TimedMetadataTrack] {
     let still = values.first { $0.key == TimedValue.stillImageTime }
     let others = TimedMetadataTrack(values.filter { $0.key != TimedValue.stillImageTime }, end: end)
     return [others, still.map { TimedMetadataTrack(stillImageAt: $0.ticks) }].compactMap(\.self)
   }
 
-  /// Makes the track of the still-image time of a Live Photo.
+  /// Creates the track with the still-image time of a Live Photo.
   private init(stillImageAt ticks: Int64) {
-    // Readers of this key require a number of 8 bits, and ignore its value.
+    // Readers of this key require an 8-bit number, but ignore its value.
     keys = [Key(name: TimedValue.stillImageTime, type: 65)]
     var item = BoxBytes()
     item.box(1) { $0.append(bytes: [0xFF]) }
@@ -61,9 +66,9 @@ package struct TimedMetadataTrack {
     delay = ticks
   }
 
-  /// Makes the track of some values.
+  /// Creates the track for metadata values.
   ///
-  /// Nil if no value is before the end of the movie.
+  /// Returns nil if no value is before the end of the movie.
   package init?(_ values: [TimedValue], end: Int64) {
     self.end = end
     let sorted = values.enumerated()
@@ -90,10 +95,11 @@ package struct TimedMetadataTrack {
     addEmpty(before: end)
   }
 
-  /// Adds samples without values where the last one would last too long, and before the first.
+  /// Adds samples without values: before the first value, and where a sample would last too long.
   private mutating func addEmpty(before ticks: Int64) {
     var empty = BoxBytes()
-    // A key number of 0 means no key. Readers do not expect samples without bytes.
+    // The key number 0 means no key. Such an item is needed because readers do not expect a sample
+    // of zero bytes.
     empty.box(0) { _ in }
     if samples.isEmpty, ticks > 0 { samples.append(Sample(ticks: 0, bytes: empty.bytes)) }
     while let last = samples.last, ticks &- last.ticks > Self.longestDuration {
@@ -101,7 +107,7 @@ package struct TimedMetadataTrack {
     }
   }
 
-  /// The `mdat` box with all samples.
+  /// The `mdat` box that contains all samples of the track.
   package var media: [UInt8] {
     var box = BoxBytes()
     box.box(BoxType.media) { for sample in samples { $0.append(bytes: sample.bytes) } }
@@ -111,7 +117,7 @@ package struct TimedMetadataTrack {
   /// Adds the track to an index.
   ///
   /// - Parameters:
-  ///   - bytes: Boxes with a `moov` box among them. It is extended.
+  ///   - bytes: The bytes of boxes that include a `moov` box, which is extended.
   ///   - mediaStart: The offset of ``media`` in the file.
   /// - Returns: Whether the track was added.
   package func add(to bytes: inout [UInt8], mediaStart: Int64) -> Bool {
@@ -123,7 +129,7 @@ package struct TimedMetadataTrack {
       let version = header.number(0, in: bytes).map({ $0 >> 24 }),
       let timescale = header.number(version == 1 ? 20 : 12, in: bytes), timescale > 0
     else { return false }
-    // The number of the next track is the last field.
+    // The ID for the next track is the last field of this box.
     let next = Int(header.end) - 4
     let number = UInt32(Box.number(bytes[next..<next + 4]))
     let isQuickTime = movie.isQuickTime(in: bytes)
@@ -153,7 +159,7 @@ package struct TimedMetadataTrack {
     edits: [Edit], at position: Int64, into track: inout BoxBytes
   ) {
     track.box(BoxType.track) { box in
-      // Flags 3: the track is enabled and part of the movie.
+      // The value 3 of the flags means that the track is enabled and is part of the movie.
       box.fullBox(BoxType.trackHeader, version: 1, flags: 3) { box in
         box.append(Int64(0))  // the creation time, unknown
         box.append(Int64(0))
@@ -179,7 +185,7 @@ package struct TimedMetadataTrack {
           }
         }
       }
-      // The metadata describes the first track.
+      // This reference means that the metadata describes the first track.
       box.box(0x7472_6566) { $0.box(0x6364_7363) { $0.append(UInt32(1)) } }  // tref, cdsc
       box.box(BoxType.trackMedia) { box in
         box.fullBox(BoxType.mediaHeader, version: 1, flags: 0) { box in
@@ -197,7 +203,9 @@ package struct TimedMetadataTrack {
     }
   }
 
-  /// Appends an `hdlr` box; `component` is its QuickTime component type, 0 in MP4.
+  /// Appends an `hdlr` box.
+  ///
+  /// `component` is the QuickTime component type, or 0 in MP4.
   private static func write(handler component: UInt32, _ type: UInt32, into box: inout BoxBytes) {
     box.fullBox(BoxType.handler, version: 0, flags: 0) { box in
       box.append(component)
@@ -212,7 +220,7 @@ package struct TimedMetadataTrack {
     if isQuickTime {
       box.box(0x676D_6864) { box in  // gmhd
         box.fullBox(0x676D_696E, version: 0, flags: 0) { box in  // gmin
-          // The mode and color in which media without a header of its own is drawn.
+          // The mode and color with which such media would be drawn.
           for value in [0x40, 0x8000, 0x8000, 0x8000, 0, 0] as [UInt16] { box.append(value) }
         }
       }
@@ -223,7 +231,7 @@ package struct TimedMetadataTrack {
     box.box(BoxType.dataInformation) { box in
       box.fullBox(BoxType.dataReferences, version: 0, flags: 0) { box in
         box.append(UInt32(1))
-        // Flag 1: the media is in this file.
+        // The value 1 of the flags means that the media is in this file.
         box.fullBox(BoxType.location, version: 0, flags: 1) { _ in }
       }
     }

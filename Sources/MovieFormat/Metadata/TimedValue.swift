@@ -2,14 +2,14 @@
 
 package import OvercrankMediaCore
 
-/// A metadata value at a time of a movie.
+/// A metadata value with its key and its time in a movie.
 package struct TimedValue: Hashable, Sendable {
-  /// The time, in ticks of the track.
+  /// The time, in ticks of the first track.
   package var ticks: Int64
   package var key: String
   package var value: MetadataValue
 
-  /// The key that marks the frame of a Live Photo's still image.
+  /// The key whose value marks the frame of a Live Photo's still image.
   package static let stillImageTime = "com.apple.quicktime.still-image-time"
 
   package init(ticks: Int64, key: String, value: MetadataValue) {
@@ -18,10 +18,10 @@ package struct TimedValue: Hashable, Sendable {
 }
 
 extension TimedValue {
-  /// The kind of a value in the attachments of a growing movie.
+  /// The type of a value, as it is stored in a growing movie.
   private enum Kind: UInt8 { case text = 1, integer, number }
 
-  /// The encoded values, as a growing movie stores them until its keys are known.
+  /// Encodes values as a growing movie stores them, while its keys are not yet known.
   package static func encode(_ values: [TimedValue]) -> [UInt8] {
     var bytes = BoxBytes()
     for value in values {
@@ -41,7 +41,7 @@ extension TimedValue {
     return bytes.bytes
   }
 
-  /// Decodes values, up to the first that is malformed.
+  /// Decodes values, up to the first malformed one.
   package static func decode(_ bytes: [UInt8]) -> [TimedValue] {
     var values: [TimedValue] = []
     var rest = bytes[...]
@@ -91,7 +91,9 @@ extension MetadataValue {
     }
   }
 
-  /// The value of a well-known type; other types give their bytes as hexadecimal text.
+  /// Creates a value from its bytes and well-known type.
+  ///
+  /// The bytes of an unsupported type become hexadecimal text.
   init(_ bytes: ArraySlice<UInt8>, ofType type: UInt32) {
     let number = Box.number(bytes.prefix(8))
     switch (type, bytes.count) {

@@ -4,20 +4,22 @@
 package enum AnnexB {
   /// Whether an access unit contains an IDR slice (NAL unit type 5).
   package static func holdsKeyFrame(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    // Reading every frame completely would be slow, so only start codes are searched for, and the
-    // search stops at the first slice.
+    // Only start codes are searched, and the search stops at the first slice, because parsing every
+    // frame completely would be slow.
     var offset = startCode(in: bytes, from: 0) + 3
     while offset < bytes.count {
       switch bytes[offset] & 0x1F {
       case 5: return true
-      case 1: return false  // A non-IDR slice: parameter sets never follow a slice.
+      case 1: return false  // An IDR frame contains no non-IDR slice.
       default: offset = startCode(in: bytes, from: offset) + 3
       }
     }
     return false
   }
 
-  /// Whether other frames may refer to an access unit: `nal_ref_idc` of its first slice is not 0.
+  /// Whether other frames may refer to this access unit.
+  ///
+  /// This is the case if `nal_ref_idc` of its first slice is not 0.
   package static func isReferenced(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var offset = startCode(in: bytes, from: 0) + 3
     while offset < bytes.count {
@@ -27,20 +29,22 @@ package enum AnnexB {
     return true
   }
 
-  /// Whether the bytes contain any NAL unit.
+  /// Whether the bytes contain at least one NAL unit.
   package static func holdsUnit(_ bytes: UnsafeRawBufferPointer) -> Bool {
     let start = startCode(in: bytes, from: 0) + 3
     return start < bytes.count && bytes[start...].contains { $0 != 0 }
   }
 
-  /// The ranges of all NAL units, without start codes and trailing zeros.
+  /// The byte ranges of all NAL units, without start codes and trailing zeros.
   package static func units(of bytes: UnsafeRawBufferPointer) -> [Range<Int>] {
     var units: [Range<Int>] = []
     while let unit = nextUnit(of: bytes, from: units.last?.upperBound ?? 0) { units.append(unit) }
     return units
   }
 
-  /// The first NAL unit whose start code is at or after an offset; nil without one.
+  /// The first NAL unit whose start code is at or after an offset.
+  ///
+  /// Nil if there is none.
   package static func nextUnit(
     of bytes: UnsafeRawBufferPointer, from offset: Int
   ) -> Range<Int>? {
@@ -55,7 +59,7 @@ package enum AnnexB {
     return nil
   }
 
-  /// The offset of the next start code 00 00 01; the end if there is none.
+  /// The offset of the next start code 00 00 01, or the end of the bytes if there is none.
   private static func startCode(in bytes: UnsafeRawBufferPointer, from offset: Int) -> Int {
     var offset = offset
     while offset + 2 < bytes.count {

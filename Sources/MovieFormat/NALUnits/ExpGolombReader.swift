@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A reader of Exp-Golomb codes, the variable-length numbers of H.264.
+/// Reads Exp-Golomb codes, which are the variable-length numbers of H.264.
 ///
 /// See Rec. ITU-T H.264, 9.1.
 package struct ExpGolombReader<Bytes: RandomAccessCollection<UInt8>> where Bytes.Index == Int {
   private let bytes: Bytes
   private var offset: Int
 
-  /// Starts at the first bit of the byte at `index`.
+  /// Creates a reader that starts at the first bit of the byte at `index`.
   package init(_ bytes: Bytes, at index: Int) {
     self.bytes = bytes
     offset = index * 8
@@ -15,7 +15,7 @@ package struct ExpGolombReader<Bytes: RandomAccessCollection<UInt8>> where Bytes
 
   /// Reads the next number.
   ///
-  /// Nil at the end of the bytes, or if the number is 2^25 or more.
+  /// Returns nil at the end of the bytes, or if the number is 2^25 or more.
   package mutating func number() -> Int? {
     var zeros = 0
     while let next = bit(), next == 0 {

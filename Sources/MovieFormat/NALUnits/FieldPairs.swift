@@ -2,18 +2,18 @@
 
 import DequeModule
 
-/// Joins the two fields of an interlaced H.264 frame if a container stores them as two packets.
+/// Joins the two fields of an interlaced H.264 frame that a container stores as two packets.
 ///
-/// MPEG transport streams (AVCHD) do so, but a decoder returns one frame for both fields
-/// (complementary field pairs, Rec. ITU-T H.264, 3.30).
+/// MPEG transport streams (AVCHD) store fields in this way, but a decoder returns one frame for
+/// both fields (complementary field pairs, Rec. ITU-T H.264, 3.30).
 package struct FieldPairs<Packet> {
   /// The role of a packet in the pairing of fields.
   package enum Content {
     /// Data of another track.
     case otherTrack
-    /// A complete frame.
+    /// A complete frame of the track.
     case frame
-    /// A field that may be the first of two.
+    /// A field that may be the first of a frame.
     case firstField
     /// A field that completes the field before it, which has the other parity and the same
     /// `frame_num`.
@@ -24,7 +24,7 @@ package struct FieldPairs<Packet> {
   private var first: Packet?
   /// Packets of other tracks that arrived while a first field was waiting.
   private var others: [Packet] = []
-  /// Finished packets, in output order.
+  /// Packets that are ready for output, in order.
   private var ready: Deque<Packet> = []
 
   package init() {}
@@ -36,8 +36,8 @@ package struct FieldPairs<Packet> {
   ///
   /// - Parameters:
   ///   - packet: The packet.
-  ///   - content: Its role.
-  ///   - join: Joins a first field and its second into one packet.
+  ///   - content: The role of the packet.
+  ///   - join: Joins a first and a second field into one packet.
   /// - Throws: The error of `join`.
   package mutating func append<Failure: Error>(
     _ packet: Packet, _ content: Content,
@@ -60,14 +60,14 @@ package struct FieldPairs<Packet> {
     if content == .frame { ready.append(packet) } else { first = packet }
   }
 
-  /// Outputs the waiting packets at the end of the file.
+  /// Moves the waiting packets to the output, at the end of the file.
   package mutating func finish() {
     if let first { ready.append(first) }
     first = nil
     releaseOthers()
   }
 
-  /// Discards the waiting packets, for a seek.
+  /// Discards the waiting packets before a seek.
   package mutating func reset() { (first, others, ready) = (nil, [], []) }
 
   private mutating func releaseOthers() {

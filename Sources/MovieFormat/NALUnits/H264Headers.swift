@@ -14,7 +14,9 @@ package struct H264Headers: Sendable {
   /// depths.
   private var rest: [UInt8] = []
 
-  /// Parses the extradata of an H.264 track; nil without parameter sets.
+  /// Parses the extradata of an H.264 track.
+  ///
+  /// Returns nil if it contains no parameter sets.
   ///
   /// - Parameters:
   ///   - bytes: The extradata.
@@ -62,7 +64,9 @@ package struct H264Headers: Sendable {
     rest = Array(bytes[position...])
   }
 
-  /// libx264's name of the profile, or nil if libx264 cannot encode it.
+  /// libx264's name of the profile.
+  ///
+  /// Nil if libx264 cannot encode this profile.
   package var profileName: String? {
     switch profile[0] {
     case 66: "baseline"
@@ -81,10 +85,10 @@ package struct H264Headers: Sendable {
     return profile[2] == 9 ? "1b" : tenth == 0 ? "\(whole)" : "\(whole).\(tenth)"
   }
 
-  /// A parameter set ID that is free in this track; nil if all are used.
+  /// A parameter set ID that this track does not use; nil if all IDs are used.
   ///
-  /// Packets may contain their own parameter sets, numbered from 0, so the highest free ID is
-  /// chosen.
+  /// Packets may contain further parameter sets, whose IDs are usually low. The highest unused ID
+  /// is therefore chosen.
   package var freeIdentifier: Int? {
     let taken =
       sequenceSets.map { Self.number(of: $0, behind: 4) }
@@ -92,14 +96,13 @@ package struct H264Headers: Sendable {
     return (0...31).reversed().first { !taken.contains($0) }
   }
 
-  /// The ID of a parameter set, an Exp-Golomb code that follows its first `count` bytes.
+  /// The ID of a parameter set, which is an Exp-Golomb code after its first `count` bytes.
   private static func number(of set: [UInt8], behind count: Int) -> Int {
     var reader = ExpGolombReader(set, at: count)
     return reader.number() ?? 0
   }
 
-  /// The parameter sets for a track that contains frames with this encoding and frames with another
-  /// one.
+  /// The parameter sets for a track whose frames are from two encodings: this one and another one.
   package func adding(_ other: H264Headers) -> H264Headers {
     var both = self
     both.sequenceSets += other.sequenceSets
@@ -111,7 +114,7 @@ package struct H264Headers: Sendable {
     return both
   }
 
-  /// The encoded extradata.
+  /// The extradata with these parameter sets.
   package var bytes: [UInt8] {
     guard let unitLengthSize else {
       return (sequenceSets + pictureSets).flatMap { [0, 0, 0, 1] + $0 }

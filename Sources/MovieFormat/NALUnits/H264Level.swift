@@ -6,7 +6,9 @@ package import OvercrankMediaCore
 package struct H264Level: Hashable, Sendable {
   /// The level in the usual notation, such as `4.2`.
   package let name: String
-  /// The maximum number of 16x16 macroblocks per second, and per frame.
+  /// The maximum number of 16x16 macroblocks per second.
+  ///
+  /// `macroblocks` is the maximum number per frame.
   private let (macroblocksPerSecond, macroblocks): (Int64, Int64)
   /// The maximum bit rate of the High profile in bits per second, which is 1.25 times the rate in
   /// the table.
@@ -31,8 +33,9 @@ package struct H264Level: Hashable, Sendable {
     H264Level("6.2", 16_711_680, 139_264, 800_000),
   ]
 
-  /// The lowest level that allows this frame size, frame rate and bit rate (in bits per second), or
-  /// nil if none does.
+  /// The lowest level that allows this frame size, frame rate and bit rate.
+  ///
+  /// The bit rate is in bits per second. Nil if no level allows them.
   package static func least(
     width: Int, height: Int, frameRate: FrameRate, bitRate: Int64
   ) -> H264Level? {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An iterator over the NAL units of an H.264 or HEVC packet.
+/// Iterates over the NAL units of an H.264 or HEVC packet.
 package struct NALUnitReader {
   private let bytes: UnsafeRawBufferPointer
   private let lengthSize: Int?
   private var position = 0
 
-  /// Makes a reader for a packet.
+  /// Creates a reader for a packet.
   ///
   /// - Parameters:
   ///   - bytes: The packet, which must stay valid while the reader is used.
@@ -17,9 +17,12 @@ package struct NALUnitReader {
     self.lengthSize = lengthSize
   }
 
-  /// The range of the next NAL unit, starting with its header byte; nil at the end.
+  /// The byte range of the next NAL unit, beginning with its header byte.
   ///
-  /// If the stated length of a NAL unit exceeds the packet, the unit ends with the packet.
+  /// Nil at the end.
+  ///
+  /// If the stated length of a NAL unit exceeds the packet, the range ends at the end of the
+  /// packet.
   package mutating func next() -> Range<Int>? {
     guard let lengthSize else {
       let unit = AnnexB.nextUnit(of: bytes, from: position)
