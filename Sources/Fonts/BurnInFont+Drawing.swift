@@ -6,19 +6,20 @@ import OvercrankLibAV
 public import OvercrankMediaCore
 
 extension BurnInFont {
-  /// Draws the characters of an installed font with libavfilter's filter `drawtext`.
+  /// Draws the characters of an installed font with libavfilter's `drawtext` filter.
   ///
   /// ```swift
   /// render.burnIn = BurnIn(items: [.time], font: try BurnInFont(named: "monospace"))
   /// ```
   ///
-  /// Any thread may call it. It takes about 0.2 seconds. Characters that are wider than two thirds
-  /// of their height are cut off, so a font of fixed width fits best.
+  /// May be called from any thread, and takes about 0.2 seconds. Characters that are wider than two
+  /// thirds of their height are cut off, so a monospaced font is best.
   ///
-  /// - Parameter name: A family, such as `DejaVu Sans Mono`, perhaps with a style, such as
-  ///   `monospace:bold`. For an unknown one, fontconfig takes the most similar installed font.
-  /// - Throws: `MediaError` with `.burnInRefused` for the path of a file, or if libavfilter cannot
-  ///   draw.
+  /// - Parameter name: The name of a font family, such as `DejaVu Sans Mono`, optionally with a
+  ///   style, such as `monospace:bold`. If the font is not installed, fontconfig selects the most
+  ///   similar installed font.
+  /// - Throws: `MediaError` with `.burnInRefused` if the name is the path of a file, or if
+  ///   libavfilter cannot draw the characters.
   public init(named name: String) throws(MediaError) {
     guard !name.isEmpty, !name.contains("/") else {
       throw Self.refused(name, "is not the name of a font", nil)

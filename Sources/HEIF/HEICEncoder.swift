@@ -4,28 +4,30 @@ import CHEIF
 public import OvercrankMediaCore
 public import OvercrankPhotos
 
-/// An encoder of HEIC photos with libheif.
+/// Encodes HEIC photos with libheif.
 ///
 /// ```swift
 /// let output = PhotoOutput(encoders: [HEICEncoder()])
 /// var settings = PhotoSettings(format: .heic, destination: .file("goal.heic"))
 /// ```
 ///
-/// Any thread may use it.
+/// The encoder may be used from any thread.
 public struct HEICEncoder: PhotoEncoder {
   /// Creates an encoder.
   public init() {}
 
-  /// The format, which is HEIC.
+  /// The format of the encoded files, which is HEIC.
   public var format: PhotoFormat { .heic }
 
-  /// The preset of x265, which is three times as fast as the default for files of nearly that size.
+  /// The preset of x265.
+  ///
+  /// It is three times as fast as the default preset, and the files are only slightly larger.
   private static let preset = "fast"
 
   /// Encodes an image (`heif_context_encode_image`).
   ///
-  /// - Throws: `MediaError` with `.notConvertible` if libheif refuses the image, or has no encoder
-  ///   for HEVC.
+  /// - Throws: `MediaError` with `.notConvertible` if libheif rejects the image, or has no HEVC
+  ///   encoder.
   public func encode(_ image: PhotoImage) throws(MediaError) -> [UInt8] {
     let file = try HEIFFile()
     let encoder = try file.makeEncoder()
@@ -41,7 +43,7 @@ public struct HEICEncoder: PhotoEncoder {
   }
 }
 
-/// A HEIF file in memory.
+/// A HEIF file that is built in memory.
 private struct HEIFFile: ~Copyable {
   private let context: OpaquePointer
 
@@ -89,7 +91,7 @@ private struct HEIFFile: ~Copyable {
     try MediaError.check(
       heif_context_encode_thumbnail(
         context, image.image, handle.handle, encoder.encoder, nil, Int32(side), &thumbnail))
-    // Nil for an image that is smaller.
+    // libheif returns nil if the image is smaller than the thumbnail would be.
     if let thumbnail { _ = HEIFHandle(adopting: thumbnail) }
   }
 
@@ -106,7 +108,7 @@ private struct HEIFFile: ~Copyable {
   }
 }
 
-/// An encoder of HEVC images.
+/// libheif's encoder for HEVC images.
 private struct HEIFImageEncoder: ~Copyable {
   let encoder: OpaquePointer
 
@@ -114,14 +116,14 @@ private struct HEIFImageEncoder: ~Copyable {
 
   func configure(quality: Int, preset: String) throws(MediaError) {
     try MediaError.check(heif_encoder_set_lossy_quality(encoder, Int32(clamping: quality)))
-    // An encoder without presets keeps its own.
+    // An encoder that does not support presets ignores this, so the error is ignored, too.
     _ = heif_encoder_set_parameter_string(encoder, "preset", preset)
   }
 
   deinit { heif_encoder_release(encoder) }
 }
 
-/// An image in a file.
+/// A handle of an encoded image in the file.
 private struct HEIFHandle: ~Copyable {
   let handle: OpaquePointer
 
@@ -130,7 +132,7 @@ private struct HEIFHandle: ~Copyable {
   deinit { heif_image_handle_release(handle) }
 }
 
-/// The pixels of an image to encode.
+/// The pixels of an image before it is encoded.
 private struct HEIFPixels: ~Copyable {
   let image: OpaquePointer
 
@@ -193,7 +195,7 @@ extension MediaError {
     MediaError(.outOfMemory, "libheif has no memory for a photo", recovery: "choose a smaller mode")
   }
 
-  /// Throws unless a call of libheif succeeded.
+  /// Throws an error if a call of libheif failed.
   fileprivate static func check(_ error: heif_error) throws(MediaError) {
     guard error.code != heif_error_Ok else { return }
     let message = error.message.map { String(cString: $0) } ?? "error \(error.code.rawValue)"

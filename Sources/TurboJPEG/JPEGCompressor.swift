@@ -2,9 +2,11 @@
 
 import CTurboJPEG
 
-/// An encoder of libjpeg-turbo, for one thread.
+/// An encoder of libjpeg-turbo.
+///
+/// It must be used by one thread only.
 package struct JPEGCompressor: ~Copyable {
-  /// The resolution of chroma.
+  /// The chroma subsampling.
   package enum ChromaSampling {
     case gray, yuv420, yuv422, yuv444
 
@@ -18,14 +20,14 @@ package struct JPEGCompressor: ~Copyable {
     }
   }
 
-  /// The planes of an image in full range, which the caller owns.
+  /// The full-range planes of an image, which belong to the caller.
   package struct Image {
     package var width: Int
     package var height: Int
     package var sampling: ChromaSampling
-    /// The planes: luma, then chroma.
+    /// The luma plane, followed by the chroma planes.
     ///
-    /// Rows and columns are whole pairs where chroma is subsampled.
+    /// In a direction in which chroma is subsampled, the number of rows or columns must be even.
     package var planes: [UnsafePointer<UInt8>]
     package var bytesPerRow: [Int]
 
@@ -42,7 +44,7 @@ package struct JPEGCompressor: ~Copyable {
 
   /// Creates an encoder.
   ///
-  /// Nil if memory is exhausted.
+  /// Returns nil if memory is exhausted.
   package init?() {
     guard let handle = tjInitCompress() else { return nil }
     self.handle = handle
@@ -54,8 +56,8 @@ package struct JPEGCompressor: ~Copyable {
   ///
   /// - Parameters:
   ///   - image: The image.
-  ///   - quality: The quality from 1 to 100, of the Independent JPEG Group.
-  /// - Returns: The bytes of the file, or nil if the library refuses the image.
+  ///   - quality: The quality from 1 to 100, on the scale of the Independent JPEG Group.
+  /// - Returns: The bytes of the file, or nil if libjpeg-turbo rejects the image.
   package mutating func compress(_ image: Image, quality: Int) -> [UInt8]? {
     var planes = image.planes.map { Optional($0) }
     let strides = image.bytesPerRow.map { Int32(clamping: $0) }

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The choice of the frame for a requested time.
+/// Chooses the frame for a photo that was requested at a time.
 ///
-/// The frame is the last one before the request, because the program saw this one. If that frame is
-/// older than a frame period, frames were lost, and the nearest frame is chosen.
+/// The last frame before the request is chosen, because the program may have shown that frame. If
+/// it is more than a frame period older than the request, frames were lost, and the nearest frame
+/// is chosen.
 enum FrameChoice: Equatable {
-  /// A later frame may be a better choice.
+  /// No choice yet, because a later frame may be a better choice.
   case wait
-  /// The current frame.
+  /// The frame that just arrived.
   case current
-  /// A recent frame, by its position.
+  /// An earlier frame, by its index in `recent`.
   case recent(Int)
 
-  /// Decides at the arrival of a frame.
+  /// Decides which frame to choose, when a frame arrives.
   ///
   /// - Parameters:
   ///   - request: The requested time. All times are in microseconds of the driver's clock.
   ///   - current: The time of the frame that just arrived.
-  ///   - arrival: The time of its arrival.
-  ///   - recent: The times of earlier frames that are still held, oldest first.
+  ///   - arrival: The time at which that frame arrived.
+  ///   - recent: The times of the earlier frames whose buffers are still held, oldest first.
   ///   - period: The frame period, rounded down.
   /// - Returns: The choice.
   static func decide(
@@ -26,8 +27,8 @@ enum FrameChoice: Equatable {
     period: Int64
   ) -> FrameChoice {
     if current <= request {
-      // The next frame comes a period later. If that is after the request, this frame is the last
-      // one before it.
+      // The next frame comes one period later. If that is after the request, the current frame is
+      // the last one before the request.
       if request &- current < period { return .current }
       // The driver's timestamps may jump back. Without this limit, the request might wait for hours.
       return arrival &- request > max(longestWait, 4 &* period) ? .current : .wait
@@ -42,6 +43,7 @@ enum FrameChoice: Equatable {
     return .current
   }
 
-  /// The longest time after a request in which frames before it may still arrive, in microseconds.
+  /// The time after a request for which frames from before the request are awaited, in
+  /// microseconds.
   private static let longestWait: Int64 = 1_000_000
 }

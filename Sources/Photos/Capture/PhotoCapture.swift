@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A capture of photos that was requested from an output.
+/// A capture of one or more photos that was requested from an output.
 public struct PhotoCapture: Sendable {
   /// The settings, with the values that the camera determines.
   public let resolvedSettings: ResolvedPhotoSettings
@@ -16,18 +16,20 @@ public struct PhotoCapture: Sendable {
     self.processor = processor
   }
 
-  /// The number of the capture: `PhotoSettings.uniqueID`.
+  /// The number that identifies the capture: `PhotoSettings.uniqueID`.
   public var uniqueID: Int64 { resolvedSettings.uniqueID }
 
-  /// All events of the capture, for one iteration.
+  /// All events of the capture.
   ///
-  /// None is lost, and the sequence ends after ``PhotoEvent/didFinishCapture(id:error:)``. Events
-  /// are kept in memory until they are read.
+  /// The sequence can be iterated only once.
+  ///
+  /// No event is lost, and the sequence ends after ``PhotoEvent/didFinishCapture(id:error:)``.
+  /// Events are kept in memory until they are read.
   public var events: some AsyncSequence<PhotoEvent, Never> & Sendable { stream }
 
   /// Ends a burst or a time lapse early.
   ///
-  /// Photos that were already taken are finished. If none was taken, the capture ends with
+  /// Photos that were already taken are finished. If no photo was taken, the capture ends with
   /// `.cancelled`.
   public func stop() { processor.stop(uniqueID) }
 }

@@ -7,7 +7,7 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
-/// The camera of a photo output, as it was when its stream started.
+/// The state of a photo output's camera when its stream started.
 struct PhotoSource: Sendable {
   let format: FormatDescription
   /// The frame period in microseconds, rounded down.
@@ -15,7 +15,7 @@ struct PhotoSource: Sendable {
   /// The name of the camera.
   let model: String
   let pool: BufferPool
-  /// The rotation, mirroring and zoom of the connection.
+  /// The rotation, mirroring and zoom of the output's connection.
   let geometry: ConnectionGeometry
 
   init(_ camera: DeviceInput, _ geometry: ConnectionGeometry) {
@@ -37,19 +37,20 @@ final class PhotoChannel: Sendable {
   let source: PhotoSource
   /// Requests to the capture thread.
   let requests: SPSCRing<PhotoRequest>
-  /// Chosen frames, and captures that ended early.
+  /// Messages to the encoding thread: chosen frames, and captures that ended early.
   let selections: SPSCRing<PhotoSelection>
   /// The bytes of the chosen frames.
   let queue: FrameQueue
   /// Signaled for each selection.
   private let wake: DispatchSemaphore
   private let isClosedNow = Atomic<Bool>(false)
-  /// Locked while a request is sent, so that none is sent after the end of the stream.
+  /// Locked while a request is sent, so that no request is sent after the end of the stream.
   private let sending = Mutex(())
 
-  /// The number of captures that may be pending at a time.
+  /// The greatest number of captures that may be pending at the same time.
   static let maximumPending = 64
-  /// The number of entries that only ends of captures can use, so that they are always reported.
+  /// The number of entries in `selections` that are reserved for captures that ended early, so that
+  /// these are always reported.
   private static let reserve = 4 * maximumPending
 
   init(
@@ -77,7 +78,7 @@ final class PhotoChannel: Sendable {
   /// - Parameters:
   ///   - request: The request.
   ///   - before: Called before the capture thread can see the request.
-  /// - Returns: False if the stream has ended, or too many requests wait.
+  /// - Returns: False if the stream has ended, or if too many requests already wait.
   func post(_ request: PhotoRequest, before: () -> Void = {}) -> Bool {
     sending.withLock { _ in
       guard !isClosed, requests.count < requests.capacity else { return false }
@@ -86,12 +87,12 @@ final class PhotoChannel: Sendable {
     }
   }
 
-  /// Rejects all later requests.
+  /// Makes ``post(_:before:)`` reject all later requests.
   func close() { sending.withLock { _ in isClosedNow.store(true, ordering: .releasing) } }
 
   /// Copies a frame for the encoding thread.
   ///
-  /// Called by the capture thread. Returns false if the memory is full.
+  /// Called by the capture thread. Returns false if the memory for frames is full.
   func select(_ selected: SelectedFrame, _ bytes: UnsafeRawBufferPointer) -> Bool {
     guard selections.count + Self.reserve < selections.capacity,
       queue.push(QueuedFrame(observation: selected.frame.observation, bytes: bytes))
@@ -103,8 +104,8 @@ final class PhotoChannel: Sendable {
 
   /// Reports that a capture ended early.
   ///
-  /// Called by the capture thread. The pending captures are fewer than the reserved entries, so the
-  /// push succeeds.
+  /// Called by the capture thread. The number of pending captures is less than the number of
+  /// reserved entries, so the push succeeds.
   func end(id: Int64, takenCount: Int, _ end: PhotoEnd) {
     _ = selections.push(.end(id: id, takenCount: takenCount, end))
     wake.signal()

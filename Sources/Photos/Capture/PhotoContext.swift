@@ -2,7 +2,7 @@
 
 import OvercrankLibAV
 
-/// The state of a capture that its photos depend on, besides settings and frames.
+/// The state of the camera that is stored in the photos of a capture.
 struct PhotoContext {
   /// The rotation of the connection at the time of the request.
   var rotation = FrameRotation.none

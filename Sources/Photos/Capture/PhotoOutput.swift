@@ -6,11 +6,11 @@ import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import Synchronization
 
-/// An output that takes photos while a session runs, beside movies and data outputs.
+/// An output that takes photos while a session runs, at the same time as movies and data outputs.
 ///
-/// A photo is the last frame before its request, because the output always holds the latest frames
-/// (zero shutter lag). Frames are encoded and written on a thread of the output. The capture thread
-/// only copies the chosen frames.
+/// The output always holds the latest frames, so a photo is the last frame before its request (zero
+/// shutter lag). Frames are encoded and written on a separate thread. The capture thread only
+/// copies the chosen frames.
 ///
 /// ```swift
 /// let output = PhotoOutput()
@@ -21,7 +21,7 @@ import Synchronization
 /// let photos = try await output.photos(with: settings)
 /// ```
 ///
-/// All calls may come from any thread. Only the `photos` methods wait.
+/// All calls may come from any thread. Only the `photos` methods wait for the photos.
 public final class PhotoOutput: FrameOutput {
   private struct State {
     var core: SessionCore?
@@ -34,8 +34,8 @@ public final class PhotoOutput: FrameOutput {
 
   /// Creates an output, to be added to a session.
   ///
-  /// - Parameter encoders: The encoders of formats such as ``PhotoFormat/heic`` that need a library
-  ///   of their own.
+  /// - Parameter encoders: The encoders of formats that need an additional library, such as
+  ///   ``PhotoFormat/heic``.
   public init(encoders: [any PhotoEncoder] = []) { processor = PhotoProcessor(encoders: encoders) }
 
   deinit {
@@ -46,18 +46,19 @@ public final class PhotoOutput: FrameOutput {
   /// The session to which the output was added, or nil.
   ///
   /// The output keeps the inputs of this session alive, and the session itself while it runs. If
-  /// the program has dropped a session that does not run, this is a new object for it.
+  /// the session is not running and the program holds no reference to its object, this is a new
+  /// object for the same session.
   public var session: CaptureSession? { state.withLock { $0.core }?.session }
 
-  /// Video only.
+  /// The media types that the output accepts: video only.
   public var mediaTypes: [MediaType] { [.video] }
 
-  /// Whether the output holds the latest frames, so that a photo can be a frame from before its
+  /// Whether the output holds the latest frames, so that a photo can show a time before its
   /// request.
   ///
-  /// Default: true. The output then holds up to three of the camera's buffers. If false, a photo is
-  /// the first frame after its request. A change takes effect when the stream starts or the outputs
-  /// of the session change.
+  /// The default is true. The output then holds up to three of the camera's buffers. If false, a
+  /// photo is the first frame after its request. A change takes effect at the next start of the
+  /// stream, or when the outputs of the session change.
   public var isZeroShutterLagEnabled: Bool {
     get { options.keepsRecentFrames.load(ordering: .relaxed) }
     set { options.keepsRecentFrames.store(newValue, ordering: .relaxed) }
@@ -70,14 +71,14 @@ public final class PhotoOutput: FrameOutput {
     camera.map { formats(for: FormatDescription($0.delivery).mediaSubType) } ?? []
   }
 
-  /// The formats in which frames can be stored with the encoders of the output.
+  /// The formats in which these frames can be stored with the output's encoders.
   private func formats(for subType: MediaSubType) -> [PhotoFormat] {
     PhotoFormat.available(for: subType).filter { format in
       format != .heic || processor.encoders.contains { $0.format == format }
     }
   }
 
-  /// Whether a capture is accepted now.
+  /// Whether the output accepts a capture now.
   public var captureReadiness: PhotoReadiness { processor.readiness }
 
   /// The changes of ``captureReadiness`` from the time of this call.
@@ -89,20 +90,20 @@ public final class PhotoOutput: FrameOutput {
 
   /// The events of all captures from the time of this call.
   ///
-  /// Each iteration buffers the newest 256 events. ``PhotoCapture/events`` loses none.
+  /// Each iteration buffers the newest 256 events. ``PhotoCapture/events`` loses no event.
   public var events: some AsyncSequence<PhotoEvent, Never> & Sendable { processor.events.events() }
 
   /// Requests photos and returns at once.
   ///
   /// - Parameters:
-  ///   - settings: The options. Each value is accepted once.
+  ///   - settings: The options. Each settings value is accepted only once.
   ///   - time: The time for which the first photo is requested, on the capture clock. It may be in
-  ///     the future. If it is more than three frames ago, the photo is a later frame. Nil selects
-  ///     the time of this call.
+  ///     the future. If it is more than three frames ago, a later frame is chosen. Nil selects the
+  ///     time of this call.
   /// - Returns: The capture, with its events.
-  /// - Throws: `MediaError` with `.badConfiguration` for invalid or used settings or a camera format
-  ///   that cannot be stored, `.notConnected` if no camera is running, `.notReady` if too many
-  ///   captures are pending.
+  /// - Throws: `MediaError` with `.badConfiguration` for invalid or already used settings, or for a
+  ///   camera format that cannot be stored; `.notConnected` if no camera is running; `.notReady` if
+  ///   too many captures are pending.
   public func capturePhoto(
     with settings: PhotoSettings, at time: MediaTime? = nil
   ) throws(MediaError) -> PhotoCapture {
@@ -117,9 +118,10 @@ public final class PhotoOutput: FrameOutput {
   /// Takes photos and blocks until they are finished.
   ///
   /// - Parameters:
-  ///   - settings: The options. Each value is accepted once.
+  ///   - settings: The options. Each settings value is accepted only once.
   ///   - time: The time for which the first photo is requested, as for ``capturePhoto(with:at:)``.
-  ///   - progress: Called with each finished photo on this thread, after its movie if it has one.
+  ///   - progress: Called on this thread with each finished photo. For a Live Photo, it is called
+  ///     after the movie is finished.
   /// - Returns: The photos in capture order.
   /// - Throws: `MediaError` as ``capturePhoto(with:at:)`` does, or the first error of the capture.
   ///   Photos that were finished before the error are kept.
@@ -156,8 +158,8 @@ public final class PhotoOutput: FrameOutput {
   ) async throws(MediaError) -> [Photo] {
     let capture = try capturePhoto(with: settings, at: time)
     let result: Result<[Photo], MediaError> = await withTaskCancellationHandler {
-      // The iteration must continue after a cancellation, until the capture has ended. A task of its
-      // own is not cancelled.
+      // After a cancellation, the iteration must continue until the capture has ended. It therefore
+      // runs in a separate task, which is not cancelled.
       let rest = Task { () -> Result<[Photo], MediaError> in
         var photos: [Photo] = []
         for await event in capture.events {
@@ -235,7 +237,7 @@ public final class PhotoOutput: FrameOutput {
     let result = state.withLock { state in
       Result { () throws(MediaError) -> PhotoSink in
         let identifier = ObjectIdentifier(connection.gate)
-        // If the device was reopened, or its stream has ended, the sink belongs to the past.
+        // If the device was reopened or its stream has ended, the sink is no longer used.
         if let (known, sink) = state.sink, known == identifier, !sink.isOver,
           sink.channel.source.pool === camera.pool
         {
@@ -264,13 +266,13 @@ public final class PhotoOutput: FrameOutput {
 }
 
 extension [Photo] {
-  /// Adds the movie to the last photo.
+  /// Sets the movie of the last photo.
   fileprivate mutating func add(_ movie: LivePhotoMovie?) {
     if !isEmpty { self[count - 1].livePhotoMovie = movie }
   }
 }
 
-/// The events of a capture for a thread that blocks for them.
+/// Collects the events of a capture for a thread that waits for them.
 private final class Inbox: Sendable {
   private let events = Mutex<[PhotoEvent]>([])
   private let arrived = DispatchSemaphore(value: 0)

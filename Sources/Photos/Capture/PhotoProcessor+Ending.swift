@@ -5,7 +5,7 @@ import OvercrankMediaCore
 import Synchronization
 
 extension PhotoProcessor {
-  /// Ends a capture early, unless its photos have ended.
+  /// Ends a capture early, unless all its photos have already ended.
   func end(_ id: Int64, takenCount: Int, _ end: PhotoEnd) {
     guard let record = state.withLock({ $0.records[id] }), record.photosEnded == nil else { return }
     let settings = record.settings
@@ -36,7 +36,7 @@ extension PhotoProcessor {
     endPhotos(id, error)
   }
 
-  /// Ends the life cycle of a capture, after all else that must end before.
+  /// Ends the photos of a capture, and the capture itself if nothing else remains.
   func endPhotos(_ id: Int64, _ error: MediaError?) {
     let open = state.withLock { state -> Record? in
       guard let record = state.records[id], !record.openEnds.isEmpty else { return nil }
@@ -47,11 +47,11 @@ extension PhotoProcessor {
       return record
     }
     guard let open else { return finish(id, error) }
-    // Its thread restores what it set.
+    // Wakes the thread of the capture, which then restores the camera's settings.
     open.controlled?.noteProgress()
   }
 
-  /// Notes the end of something that may end after the photos.
+  /// Records that a part of a capture has ended that may end after the photos.
   func endWait(for id: Int64, _ end: LateEnd) {
     let ended = state.withLock { state -> Result<Void, MediaError>? in
       state.records[id]?.openEnds.remove(end)
@@ -65,14 +65,14 @@ extension PhotoProcessor {
     }
   }
 
-  /// Ends the life cycle of a capture.
+  /// Ends a capture, and sends its last event.
   func finish(_ id: Int64, _ error: MediaError?) {
     let record = state.withLock { $0.records.removeValue(forKey: id) }
     guard let record else { return }
     record.controlled?.noteProgress()
     let event = PhotoEvent.didFinishCapture(id: id, error: record.error ?? error)
-    // The record is removed first, so that a program that waits for this event can request the next
-    // capture.
+    // The record was removed before, so that a program that waits for this event can request the
+    // next capture at once.
     record.listener(event)
     events.send(event)
     updateReadiness()

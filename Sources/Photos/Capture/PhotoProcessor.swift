@@ -8,17 +8,18 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
-/// Encodes and writes chosen frames on a thread of its own, and reports the life cycles of captures.
+/// Encodes and writes the chosen frames on a separate thread, and reports the life cycles of
+/// captures.
 final class PhotoProcessor: Sendable {
-  /// A part of a capture that ends after its photos.
+  /// A part of a capture that may end after its photos.
   enum LateEnd {
     /// The movie of a Live Photo.
     case movie
-    /// The restoring of exposure, light and mode.
+    /// The restoring of the camera's exposure, light and mode.
     case restoring
   }
 
-  /// A capture that has not ended.
+  /// The state of a capture that has not ended.
   struct Record {
     let settings: PhotoSettings
     let resolved: ResolvedPhotoSettings
@@ -27,17 +28,19 @@ final class PhotoProcessor: Sendable {
     let listener: @Sendable (PhotoEvent) -> Void
     var hasBegun = false
     var isStopRequested = false
-    /// The capture that sets exposure or light, or nil.
+    /// The capture as one that sets exposure, light or mode; nil if it sets none.
     var controlled: ControlledCapture?
     /// The value of Exif's field `Flash`, or nil if the camera has no light.
     var flash: Int?
-    /// The other parts of the capture that have not ended.
+    /// The parts of the capture that have not ended, besides the photos.
     var openEnds: Set<LateEnd> = []
-    /// The result of storing the movie's photo, or nil until the photo is encoded.
+    /// The result of storing the photo to which a movie belongs.
+    ///
+    /// Nil until the photo is encoded.
     var storage: PhotoStorage?
-    /// A movie that ended before its photo was stored.
+    /// The movie, if it ended before its photo was stored.
     var endedMovie: EndedMovie?
-    /// The end of the photos, if something else has not ended.
+    /// The result of the photos, if they have ended but another part has not.
     var photosEnded: Result<Void, MediaError>?
     var error: MediaError?
   }
@@ -47,27 +50,27 @@ final class PhotoProcessor: Sendable {
     var records: [Int64: Record] = [:]
     var hasThread = false
     var isStopped = false
-    /// Records the movies of Live Photos, or nil.
+    /// Records the movies of Live Photos; nil while Live Photos are disabled.
     var livePhotos: LivePhotoRecorder?
 
-    /// Whether a capture changes the camera's mode.
+    /// Whether any pending capture changes the camera's mode.
     var changesMode: Bool { records.values.contains { $0.controlled?.changesMode == true } }
   }
 
-  /// Signaled for each selection and each change of state.
+  /// Signaled for each selection, and for each change of the state.
   let wake = DispatchSemaphore(value: 0)
   let events = EventHub<PhotoEvent>()
   let readinessChanges = EventHub<PhotoReadiness>(capacity: 1)
   let state = Mutex(State())
   private let sentReadiness = Mutex(PhotoReadiness.sessionNotRunning)
-  /// The encoders of formats that need a library of their own.
+  /// The encoders of formats that need an additional library.
   let encoders: [any PhotoEncoder]
 
   init(encoders: [any PhotoEncoder]) { self.encoders = encoders }
 
   // MARK: - On any thread
 
-  /// Processes the frames of a stream, after those of the streams before it.
+  /// Processes the frames of a stream, after the frames of earlier streams.
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   func begin(_ channel: PhotoChannel) throws(MediaError) {
@@ -82,7 +85,7 @@ final class PhotoProcessor: Sendable {
     updateReadiness()
   }
 
-  /// Ends the thread after the selected frames.
+  /// Ends the thread after it has processed the selected frames.
   func stop() {
     state.withLock { $0.isStopped = true }
     wake.signal()
@@ -113,7 +116,8 @@ final class PhotoProcessor: Sendable {
   }
 
   func updateReadiness() {
-    // One thread after another, so that the last one sends what is true now.
+    // Only one thread at a time may compute and send the readiness, so that the value sent last is
+    // the current one.
     sentReadiness.withLock { sent in
       let new = readiness
       guard sent != new else { return }
@@ -122,13 +126,14 @@ final class PhotoProcessor: Sendable {
     }
   }
 
-  /// Requests a capture.
+  /// Requests a capture of photos.
   ///
   /// - Parameters:
-  ///   - settings: The options, which were checked.
+  ///   - settings: The options, which have already been checked.
   ///   - time: The time of the first photo in microseconds of the driver's clock, or nil for now.
   ///   - preparation: The settings of the camera for the photos, or nil.
-  ///   - listener: Called with each event of the capture, under a lock or on the thread.
+  ///   - listener: Called with each event of the capture, either by this call while it holds a
+  ///     lock, or on the encoding thread.
   /// - Returns: The settings, with the values that the camera determines.
   /// - Throws: `MediaError` with `.notConnected` or `.notReady`.
   func request(
@@ -136,7 +141,7 @@ final class PhotoProcessor: Sendable {
     listener: @escaping @Sendable (PhotoEvent) -> Void
   ) throws(MediaError) -> ResolvedPhotoSettings {
     let id = settings.uniqueID
-    // While the mode changes, there is no stream.
+    // While the camera changes its mode, there is no running stream.
     guard let channel = openChannel else {
       throw state.withLock { $0.changesMode } ? .notReady(id) : .noCamera(id)
     }
@@ -160,7 +165,7 @@ final class PhotoProcessor: Sendable {
       request.preRoll = LivePhotoRecorder.halfDuration.wholeMicroseconds
     }
     let hasRoom = state.withLock { state in
-      // A change of the mode ends the stream that other captures wait for.
+      // A change of the mode would end the stream for which other captures wait.
       guard !state.changesMode, preparation?.stillMode == nil || state.records.isEmpty else {
         return false
       }
@@ -192,7 +197,7 @@ final class PhotoProcessor: Sendable {
     return resolved
   }
 
-  /// Ends a capture before its last photo.
+  /// Ends a capture early, before its last photo.
   func stop(_ id: Int64) {
     let isNew = state.withLock { state in
       guard let record = state.records[id], !record.isStopRequested else { return false }
@@ -203,7 +208,7 @@ final class PhotoProcessor: Sendable {
     _ = openChannel?.post(PhotoRequest(action: .stop, id: id))
   }
 
-  /// The numbers of the captures that have not ended.
+  /// The numbers of the captures that are pending.
   var pendingIDs: [Int64] { state.withLock { $0.records.keys.sorted() } }
 
   func send(_ event: PhotoEvent) {
@@ -230,16 +235,16 @@ final class PhotoProcessor: Sendable {
     }
   }
 
-  /// The oldest stream with selections, or nil.
+  /// The oldest stream that has selections to process, or nil.
   private func nextChannel() -> PhotoChannel? {
     state.withLock { state in
-      // A stream may select a frame between the two reads, but not after its end.
+      // A closed stream selects no further frames, so `isClosed` is read before the count.
       state.channels.removeAll { $0.isClosed && $0.selections.count == 0 }
       return state.channels.first { $0.selections.count > 0 }
     }
   }
 
-  /// Keeps the first error of a capture.
+  /// Sets the error of a capture, unless it already has an error.
   func note(_ error: MediaError, of id: Int64) {
     state.withLock { state in
       if state.records[id]?.error == nil { state.records[id]?.error = error }
@@ -248,7 +253,7 @@ final class PhotoProcessor: Sendable {
 
   private func cancelAll() {
     for id in pendingIDs {
-      // Movies go on without their photos.
+      // A movie may continue without its photo, so the capture does not wait for the movie.
       state.withLock { _ = $0.records[id]?.openEnds.remove(.movie) }
       endPhotos(id, MediaError(.cancelled, "photo \(id): the output was removed"))
     }
@@ -278,8 +283,8 @@ final class PhotoProcessor: Sendable {
     let result: Result<Photo, MediaError>? = channel.queue.withNextFrame { frame in
       Result { () throws(MediaError) in
         let draft = try writer.draft(of: selected, from: channel.source, record.settings, context)
-        // The movie begins before the image is encoded, because the ring holds the frames before the
-        // photo only for a limited time.
+        // The movie must begin before the image is encoded, because the ring holds the frames
+        // before the photo only for a limited time.
         if let identifier {
           beginMovie(of: draft.photo, selected.frame.time, identifier, record.settings)
         }

@@ -6,30 +6,31 @@ import OvercrankMediaCore
 
 /// A message to the capture thread.
 ///
-/// It has no references, so the capture thread neither allocates nor frees memory for it.
+/// The message contains no references, so the capture thread neither allocates nor frees memory for
+/// it.
 struct PhotoRequest {
   enum Action {
     case take, stop
-    /// Selects a frame whose brightness is measured.
+    /// Selects one frame in order to measure its brightness.
     case measure
   }
 
   let action: Action
-  /// The number of the capture.
+  /// The number that identifies the capture.
   let id: Int64
   /// The time for which the first photo is requested, in microseconds of the driver's clock.
   var time: Int64 = 0
   var count = 1
   /// The interval of a time lapse in nanoseconds, or 0 for consecutive frames.
   var interval: Int64 = 0
-  /// The time of frames that must precede the photo, in microseconds.
+  /// The length of time before the photo for which frames must be in the ring, in microseconds.
   var preRoll: Int64 = 0
-  /// The index of the first photo in its capture.
+  /// The index in the capture of the first photo of this request.
   var firstIndex = 0
-  /// Whether the capture ends with this request.
+  /// Whether this request is the last one of its capture.
   var isFinal = true
 
-  /// The time for which a photo is requested, in microseconds.
+  /// The time for which a photo of the request is requested, in microseconds.
   func time(ofPhoto number: Int) -> Int64 {
     let (offset, overflow) = interval.multipliedReportingOverflow(by: Int64(number))
     return overflow ? .max : time.addingReportingOverflow(offset / 1_000).partialValue
@@ -40,7 +41,7 @@ struct PhotoRequest {
 enum PhotoSelection {
   /// A frame for a photo.
   ///
-  /// Its bytes are the next ones in the queue.
+  /// The bytes of the frame are the next ones in the queue.
   case frame(SelectedFrame)
   /// The capture ended before its last photo.
   case end(id: Int64, takenCount: Int, PhotoEnd)
@@ -55,7 +56,7 @@ struct SelectedFrame {
   /// Whether the frame is the last one of its capture.
   let isLast: Bool
   let isMeasurement: Bool
-  /// In microseconds of the driver's clock.
+  /// The requested time, in microseconds of the driver's clock.
   let requestTime: Int64
   let frame: CandidateFrame
 }
@@ -72,11 +73,11 @@ enum PhotoEnd {
   case streamEnded(StopReason, MediaError?)
 }
 
-/// A frame that can be chosen for a photo.
+/// A frame that may be chosen for a photo.
 struct CandidateFrame {
   let observation: FrameObservation
   let exposure: ExposureInForce
-  /// The number of frames that were delivered before this one.
+  /// The number of frames that were delivered before this frame.
   let index: Int64
 
   /// The capture time in microseconds of the driver's clock.

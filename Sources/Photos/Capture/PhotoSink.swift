@@ -6,27 +6,28 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
-/// The sink of a photo output on the capture thread.
+/// The sink of a photo output, which the capture thread uses.
 ///
-/// It holds the latest frames in the driver's buffers, so that a photo can be a frame from before its
-/// request. Chosen frames are copied, so photos that wait to be encoded occupy no buffer of the
-/// camera.
+/// The sink holds the latest frames in the driver's buffers, so that a photo can be a frame from
+/// before its request. Chosen frames are copied, so that photos that wait to be encoded occupy no
+/// buffer of the driver.
 final class PhotoSink: FrameSink {
   let channel: PhotoChannel
   private let gate: ConnectionGate
   private let options: Options
-  /// The number of buffers that this sink may hold.
+  /// The greatest number of the driver's buffers that this sink may hold.
   private let maximumHeld = Atomic<Int>(0)
-  // Used only by the capture thread or, after it, by the thread that ends the sink.
+  // Accessed only by the capture thread and, once that has ended, by the thread that ends the sink.
   private nonisolated(unsafe) var state = State()
 
   /// Settings that other threads may change while frames flow.
   final class Options: Sendable {
     let keepsRecentFrames = Atomic<Bool>(true)
-    /// The time from which the movies of Live Photos have frames, in microseconds; the greatest
-    /// number before it is known.
+    /// The time from which frames are available for the movies of Live Photos, in microseconds.
+    ///
+    /// `Int64.max` until this time is known.
     let ringStart = Atomic<Int64>(.max)
-    /// Whether the session has no other output.
+    /// Whether this is the only output of the session.
     let isAlone = Atomic<Bool>(false)
   }
 
@@ -39,16 +40,16 @@ final class PhotoSink: FrameSink {
   private struct Pending {
     var request: PhotoRequest
     var takenCount = 0
-    /// The index of the last chosen frame.
+    /// The index of the frame that was chosen last.
     var lastIndex: Int64 = -1
 
-    /// The number of photos of the capture so far.
+    /// The number of photos taken so far in the whole capture.
     var totalCount: Int { request.firstIndex + takenCount }
     var isInBurst: Bool { takenCount > 0 && request.interval == 0 }
   }
 
   private struct State {
-    /// The held frames, oldest first.
+    /// The frames that are held, oldest first.
     var recent: [RecentFrame] = []
     var pending: [Pending] = []
     var frameCount: Int64 = 0
@@ -63,8 +64,8 @@ final class PhotoSink: FrameSink {
 
   /// The number of recent frames to hold.
   ///
-  /// One would suffice if each request reached the capture thread at once. The others cover the time
-  /// in which the thread of the request was not scheduled.
+  /// A single frame would be enough if each request reached the capture thread at once. More frames
+  /// are held because the requesting thread may not be scheduled for some time.
   private static let recentCount = 3
 
   init(_ channel: PhotoChannel, gate: ConnectionGate, options: Options) {
@@ -92,8 +93,8 @@ final class PhotoSink: FrameSink {
   func hasSpace(for byteCount: Int) -> Bool {
     acceptRequests()
     guard gate.isOpen.load(ordering: .relaxed), !state.pending.isEmpty else {
-      // A source without a pace of its own would reach its end before the first request. If no
-      // other output needs its frames, it waits for a request.
+      // A file or another source that is faster than real time would reach its end before the first
+      // request. If no other output needs its frames, the source waits for a request.
       return !options.isAlone.load(ordering: .relaxed)
     }
     return channel.hasSpace(for: byteCount)
@@ -140,7 +141,7 @@ final class PhotoSink: FrameSink {
   private func serve(_ current: CandidateFrame, _ bytes: UnsafeRawBufferPointer) {
     var position = 0
     while position < state.pending.count {
-      // A copy, because choosing a frame reads other parts of the state.
+      // The entry is copied, because choosing a frame reads other parts of the state.
       var pending = state.pending[position]
       if pending.request.preRoll > 0 {
         let start = options.ringStart.load(ordering: .relaxed)
@@ -162,7 +163,7 @@ final class PhotoSink: FrameSink {
 
   /// Chooses a frame for a capture, if possible.
   ///
-  /// Returns whether the capture needs no more frames.
+  /// Returns true if the capture needs no more frames.
   private func advance(
     _ pending: inout Pending, _ current: CandidateFrame, _ bytes: UnsafeRawBufferPointer
   ) -> Bool {
@@ -175,11 +176,12 @@ final class PhotoSink: FrameSink {
     case .wait: return false
     case .current: return select(current, bytes, for: &pending)
     case .recent(var position):
-      // A time lapse with an interval below a frame period must not contain a frame twice.
+      // In a time lapse whose interval is shorter than a frame period, no frame may be chosen
+      // twice.
       guard state.recent[position].frame.index > pending.lastIndex else {
         return select(current, bytes, for: &pending)
       }
-      // A burst goes on with the frames that followed the first.
+      // In a burst, the frames that follow the first one are chosen, too.
       repeat {
         let recent = state.recent[position]
         if select(recent.frame, pool.bytes(of: recent.heldBuffer), for: &pending) { return true }
@@ -191,7 +193,7 @@ final class PhotoSink: FrameSink {
 
   /// Selects a frame for a capture.
   ///
-  /// Returns whether the capture needs no more frames.
+  /// Returns true if the capture needs no more frames.
   private func select(
     _ frame: CandidateFrame, _ bytes: UnsafeRawBufferPointer, for pending: inout Pending
   ) -> Bool {
@@ -206,14 +208,16 @@ final class PhotoSink: FrameSink {
       channel.end(id: request.id, takenCount: pending.totalCount, .memoryFull)
       return true
     }
-    // A time lapse counts from its first frame, whose time is not exactly the requested one.
+    // The time of the first frame differs slightly from the requested time. A time lapse counts
+    // from the former.
     if pending.takenCount == 0, request.interval > 0 { pending.request.time = frame.time }
     pending.takenCount += 1
     pending.lastIndex = frame.index
     return isLast
   }
 
-  /// Holds a frame, and releases the frames that are no longer among the latest.
+  /// Holds the buffer of a frame, and releases the buffers of frames that are no longer among the
+  /// latest.
   private func keep(_ frame: inout DequeuedBuffer, _ candidate: CandidateFrame) {
     let isOn = options.keepsRecentFrames.load(ordering: .relaxed)
     let limit = isOn ? min(Self.recentCount, maximumHeld.load(ordering: .relaxed)) : 0
@@ -226,7 +230,10 @@ final class PhotoSink: FrameSink {
 
   // MARK: - At the end of the stream
 
-  /// Selects the latest frame for a capture of one photo, if no frame could be nearer.
+  /// Selects the latest frame for a pending capture of a single photo, if a later frame could not
+  /// have been nearer to the request.
+  ///
+  /// Returns whether it was selected.
   private func takesLatest(_ pending: Pending) -> Bool {
     guard pending.request.count == 1, let last = state.recent.last else { return false }
     let age = pending.request.time &- last.frame.time

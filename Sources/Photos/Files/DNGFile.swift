@@ -3,15 +3,17 @@
 import OvercrankCapture
 import OvercrankMediaCore
 
-/// The colors of the pixels of a Bayer sensor.
+/// The arrangement of colors on a Bayer sensor.
 struct BayerPattern: Equatable {
-  /// The colors of the first two rows: 0 red, 1 green, 2 blue.
+  /// The colors of the 2x2 pixels that repeat over the sensor: 0 is red, 1 green, 2 blue.
   let colors: [UInt8]
   let bitsPerSample: Int
 
-  /// Returns nil for a pixel format that is not one of 8 or 16 bits of a Bayer sensor.
+  /// Creates the pattern of a pixel format.
+  ///
+  /// Returns nil unless the format is a Bayer format with 8 or 16 bits.
   init?(_ format: PixelFormat) {
-    // libav's names: `bayer_rggb8`, `bayer_grbg16le`.
+    // These are libav's names for the formats, such as `bayer_rggb8` and `bayer_grbg16le`.
     let parts = format.rawValue.split(separator: "_")
     guard parts.count == 2, parts[0] == "bayer" else { return nil }
     colors = parts[1].prefix(4).compactMap { ["r": 0, "g": 1, "b": 2][$0] }
@@ -24,9 +26,9 @@ struct BayerPattern: Equatable {
   }
 }
 
-/// A file in Adobe's Digital Negative format 1.4 with the pixels of a Bayer sensor.
+/// Creates files in Adobe's Digital Negative format 1.4 with the pixels of a Bayer sensor.
 enum DNGFile {
-  /// A small image in RGB with 8 bits per channel, for viewers.
+  /// A small RGB image with 8 bits per channel, which image viewers show.
   struct Preview {
     let width: Int
     let height: Int
@@ -35,18 +37,19 @@ enum DNGFile {
 
   /// The matrix from CIE XYZ to sRGB, in ten-thousandths.
   ///
-  /// The color response of the sensor is unknown. Without a matrix, raw converters refuse the file.
+  /// The color response of the sensor is unknown, but raw converters reject a file without a
+  /// matrix.
   private static let colorMatrix: [Int32] = [
     32_406, -15_372, -4_986, -9_689, 18_758, 415, 557, -2_040, 10_570,
   ]
 
-  /// Makes a file.
+  /// Creates a DNG file.
   ///
   /// - Parameters:
   ///   - raw: The pixels of the frame.
   ///   - format: The format of the frame.
-  ///   - pattern: The colors of the pixels.
-  ///   - preview: A small image.
+  ///   - pattern: The arrangement of the sensor's colors.
+  ///   - preview: The small image for viewers.
   ///   - metadata: The metadata.
   /// - Returns: The bytes of the file.
   static func bytes(
@@ -78,7 +81,8 @@ enum DNGFile {
     sensor.fields[0xC616] = .bytes([0, 1, 2])
     sensor.fields[0xC617] = .short(1)
     sensor.fields[0xC61D] = .long(pattern.bitsPerSample == 8 ? 0xFF : 0xFFFF)
-    // Offsets have their final size before they are known.
+    // The size of the directories does not depend on the offsets, so zeros are stored until the
+    // offsets are known.
     image.fields[0x014A] = .long(0)
     image.fields[ExifMetadata.exifPointer] = .long(0)
     if gps != nil { image.fields[ExifMetadata.gpsPointer] = .long(0) }
@@ -86,7 +90,7 @@ enum DNGFile {
     let gpsOffset = exifOffset + exif.byteCount
     let sensorOffset = gpsOffset + (gps?.byteCount ?? 0)
     let previewOffset = sensorOffset + sensor.byteCount
-    // Strips begin at even offsets.
+    // An image strip must begin at an even offset.
     let padding = preview.pixels.count % 2
     image.fields[0x014A] = .long(UInt32(sensorOffset))
     image.fields[ExifMetadata.exifPointer] = .long(UInt32(exifOffset))
@@ -101,14 +105,15 @@ enum DNGFile {
     return result + preview.pixels + [UInt8](repeating: 0, count: padding) + pixels
   }
 
-  /// The samples without padding, in the byte order of the file.
+  /// The samples without row padding, in the byte order of the file.
   private static func samples(
     _ raw: UnsafeRawBufferPointer, _ format: FormatDescription, _ pattern: BayerPattern
   ) -> [UInt8] {
     let rowBytes = format.width * pattern.bitsPerSample / 8
     let stride = max(rowBytes, format.bytesPerRow)
     return [UInt8](unsafeUninitializedCapacity: rowBytes * format.height) { target, count in
-      // A frame that is too short was refused before.
+      // Frames that are too short were rejected earlier, so this condition only prevents a read out
+      // of bounds.
       for row in 0..<format.height where (row * stride) + rowBytes <= raw.count {
         let (from, to) = (row * stride, row * rowBytes)
         for byte in 0..<rowBytes {
@@ -121,7 +126,9 @@ enum DNGFile {
 }
 
 extension TIFFDirectory {
-  /// Adds the fields of an uncompressed image in one strip, whose offset is not known yet.
+  /// Adds the fields that describe an uncompressed image in a single strip.
+  ///
+  /// The offset of the strip is set later.
   fileprivate mutating func describe(
     width: Int, height: Int, bits: [UInt16], photometric: UInt16, byteCount: Int
   ) {

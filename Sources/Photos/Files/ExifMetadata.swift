@@ -2,18 +2,19 @@
 
 import OvercrankMediaCore
 
-/// The Exif metadata of a photo, and its TIFF structure.
+/// The Exif metadata of a photo, which is stored as a TIFF structure.
 ///
-/// Values that are not known are left out. The standard requires some fields in each file; they have
-/// the values that it defines for "unknown".
+/// Fields whose values are unknown are omitted. If the standard requires such a field, it contains
+/// the value that the standard defines for "unknown".
 struct ExifMetadata {
-  /// The values by their Exif names.
+  /// The values by the Exif names of the fields.
   let values: [String: String]
   private let location: GeographicLocation?
 
   init(_ values: [String: String], _ location: GeographicLocation?) {
     var all = values
-    // A camera digitizes an image when it is captured, and writes the file for the first time now.
+    // A camera captures, digitizes and writes the image at the same time, so these fields have the
+    // same value.
     for (name, copies) in Self.copies {
       for copy in copies where all[copy] == nil { all[copy] = values[name] }
     }
@@ -28,13 +29,13 @@ struct ExifMetadata {
     "OffsetTimeOriginal": ["OffsetTimeDigitized", "OffsetTime"],
   ]
 
-  /// The TIFF structure.
+  /// Returns the TIFF structure.
   ///
   /// - Parameters:
-  ///   - isJPEG: Whether the fields that describe JPEG's components are required.
+  ///   - isJPEG: Whether the file is a JPEG file, which requires additional fields.
   ///   - thumbnail: A JPEG image without metadata, or nil.
   ///   - contentIdentifier: The identifier of a Live Photo, or nil.
-  /// - Returns: The bytes from the TIFF header on.
+  /// - Returns: The bytes of the structure, beginning with the TIFF header.
   func bytes(
     isJPEG: Bool, thumbnail: [UInt8]?, contentIdentifier: String? = nil
   ) -> [UInt8] {
@@ -48,7 +49,8 @@ struct ExifMetadata {
       exif.fields[0x927C] = .undefined(AppleMakerNote.bytes(contentIdentifier: contentIdentifier))
     }
     let gps = gpsDirectory
-    // The pointers have their final size, so the offsets can be computed.
+    // The size of a directory does not depend on the pointers in it, so zeros are stored until the
+    // offsets are known.
     image.fields[Self.exifPointer] = .long(0)
     if gps != nil { image.fields[Self.gpsPointer] = .long(0) }
     let exifOffset = Self.headerSize + image.byteCount
@@ -74,33 +76,34 @@ struct ExifMetadata {
     return result
   }
 
-  /// The size of the TIFF header.
+  /// The size of the TIFF header in bytes.
   static let headerSize = 8
   static let (exifPointer, gpsPointer): (UInt16, UInt16) = (0x8769, 0x8825)
-  /// The TIFF header of a structure whose first directory follows it.
+  /// The TIFF header of a structure in which the first directory follows the header.
   static let header: [UInt8] = Array("MM".utf8) + [0, 42, 0, 0, 0, UInt8(headerSize)]
 
-  /// The fields that describe the image.
+  /// The directory with the fields that describe the image.
   var imageDirectory: TIFFDirectory {
     var directory = TIFFDirectory(fields: fields(in: .image))
     Self.addResolution(to: &directory)
     return directory
   }
 
-  /// The fields of Exif.
+  /// The directory with the fields of the Exif standard.
   var exifDirectory: TIFFDirectory {
     var directory = TIFFDirectory(fields: fields(in: .exif))
     directory.fields[0x9000] = .undefined(Array("0232".utf8))
     directory.fields[0xA000] = .undefined(Array("0100".utf8))
-    // The color space is unknown unless the program states it.
+    // 0xFFFF means an uncalibrated color space, which is stored unless the program states another
+    // one.
     directory.fields[0xA001] = directory.fields[0xA001] ?? .short(0xFFFF)
     return directory
   }
 
-  /// The fields of the position, or nil without one.
+  /// The directory with the fields of the location; nil without a location.
   var gpsDirectory: TIFFDirectory? { location.map(Self.directory) }
 
-  /// The fields of a directory whose values are known.
+  /// The fields of one directory whose values are known.
   private func fields(in directory: ExifTag.Directory) -> [UInt16: TIFFValue] {
     var fields: [UInt16: TIFFValue] = [:]
     for tag in ExifTag.all where tag.directory == directory {
@@ -109,7 +112,7 @@ struct ExifMetadata {
     return fields
   }
 
-  /// Adds 72 dpi, which the standard defines for an unknown resolution.
+  /// Adds a resolution of 72 dpi, which the standard defines for an unknown resolution.
   private static func addResolution(to directory: inout TIFFDirectory) {
     directory.fields[0x011A] = .rationals([72, 1])
     directory.fields[0x011B] = .rationals([72, 1])
@@ -117,9 +120,9 @@ struct ExifMetadata {
   }
 
   private static func directory(of location: GeographicLocation) -> TIFFDirectory {
-    /// Degrees, minutes, and seconds with four decimals.
+    /// Converts an angle to degrees, minutes, and seconds with four decimals.
     func degrees(_ value: Double) -> TIFFValue {
-      // 180 degrees are more units than 32 bits count.
+      // The units are 1/36,000,000 of a degree, so 180 degrees do not fit in 32 bits.
       let units = UInt64((abs(value) * 36_000_000).rounded())
       let (minutes, seconds) = (UInt32(units / 600_000), UInt32(units % 600_000))
       return .rationals([minutes / 60, 1, minutes % 60, 1, seconds, 10_000])
@@ -134,7 +137,7 @@ struct ExifMetadata {
     ]
     if let altitude = location.altitude {
       fields[5] = .bytes([altitude < 0 ? 1 : 0])
-      // Millimeters, or whole meters where 32 bits do not count the millimeters.
+      // The altitude in millimeters, or in whole meters if the millimeters do not fit in 32 bits.
       let millimeters = UInt32(exactly: (abs(altitude) * 1_000).rounded())
       let meters = UInt32(exactly: abs(altitude).rounded()) ?? .max
       fields[6] = .rationals(millimeters.map { [$0, 1_000] } ?? [meters, 1])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A field of Exif metadata with a text form.
+/// A field of Exif metadata whose value is given as text.
 struct ExifTag {
   enum Directory { case image, exif }
   private enum Kind { case ascii, short, long, rational, signedRational }
@@ -10,7 +10,7 @@ struct ExifTag {
   let directory: Directory
   private let kind: Kind
 
-  /// The fields that are written if their values are known, by the names of the Exif standard.
+  /// All supported fields, by their names in the Exif standard.
   static let all: [ExifTag] = [
     ExifTag("ImageDescription", 0x010E, .image, .ascii),
     ExifTag("Make", 0x010F, .image, .ascii),
@@ -57,7 +57,9 @@ struct ExifTag {
     (self.name, self.number, self.directory, self.kind) = (name, number, directory, kind)
   }
 
-  /// The value of a text, or nil if the field cannot hold it.
+  /// Converts text to a value of this field.
+  ///
+  /// Returns nil if the field cannot store that value.
   func value(_ text: String) -> TIFFValue? {
     switch kind {
     case .ascii: text.isEmpty || text.utf8.contains(0) ? nil : .ascii(text)
@@ -79,7 +81,8 @@ struct ExifTag {
     }
   }
 
-  /// The numerator and denominator of `1/500`, `2.8` or `25`.
+  /// Parses a fraction or decimal number such as `1/500`, `2.8` or `25` to a numerator and a
+  /// denominator.
   private static func fraction(_ text: String) -> (above: Int64, below: Int64)? {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
     if parts.count == 2, let above = Int64(parts[0]), let below = Int64(parts[1]), below > 0 {

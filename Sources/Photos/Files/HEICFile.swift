@@ -3,26 +3,26 @@
 import OvercrankLinuxSystem
 import OvercrankMovieFormat
 
-/// The metadata of a HEIC file (ISO/IEC 23008-12).
+/// Reads the metadata of a HEIC file (ISO/IEC 23008-12).
 enum HEICFile {
   private static let metadata: UInt32 = 0x6D65_7461  // meta
   private static let itemInformation: UInt32 = 0x6969_6E66  // iinf
   private static let itemEntry: UInt32 = 0x696E_6665  // infe
   private static let itemLocations: UInt32 = 0x696C_6F63  // iloc
-  private static let exif: UInt64 = 0x4578_6966  // Exif, as an item type
-  /// The largest `meta` box and the largest item that are read.
+  private static let exif: UInt64 = 0x4578_6966  // the item type `Exif`
+  /// The greatest size in bytes of a `meta` box or an item that is read.
   private static let maximumByteCount: Int64 = 1 << 20
 
-  /// The Exif metadata from its TIFF header on.
+  /// The Exif metadata, beginning with its TIFF header.
   ///
-  /// Nil without it, and for other files.
+  /// Nil for a file without Exif metadata, and for a file of another format.
   static func exif(in file: borrowing RandomAccessFile) -> [UInt8]? {
     guard let bytes = metadataBox(in: file),
       let box = Box.list(in: bytes, from: 0, to: bytes.count).first,
       let item = exifItem(in: box, bytes), let range = location(ofItem: item, in: box, bytes)
     else { return nil }
     let data = file.read(Int(range.count), at: range.lowerBound)
-    // The item begins with the distance from there to the TIFF header.
+    // The item begins with four bytes that state the distance from their end to the TIFF header.
     guard data.count == range.count, data.count >= 4 else { return nil }
     let distance = Int(Box.number(data[0..<4]))
     return distance <= data.count - 4 ? Array(data[(4 + distance)...]) : nil
@@ -31,7 +31,7 @@ enum HEICFile {
   /// The bytes of the `meta` box.
   private static func metadataBox(in file: borrowing RandomAccessFile) -> [UInt8]? {
     var start: Int64 = 0
-    // A photo has the box among the first.
+    // In a photo, the `meta` box is among the first boxes, so the search ends after 16.
     for _ in 0..<16 {
       guard let box = Box(head: file.read(16, at: start), at: start, end: file.count()) else {
         return nil
@@ -46,7 +46,7 @@ enum HEICFile {
     return nil
   }
 
-  /// The boxes in a full box, after `skipped` bytes of its content.
+  /// The child boxes of a full box, after `skipped` bytes of the content.
   private static func boxes(in box: Box, skipping skipped: Int, _ bytes: [UInt8]) -> [Box] {
     Box.list(in: bytes, from: Int(box.start + box.headBytes) + skipped, to: Int(box.end))
   }
@@ -59,7 +59,7 @@ enum HEICFile {
     for entry in boxes(in: list, skipping: head >> 24 == 0 ? 6 : 8, bytes)
     where entry.type == itemEntry {
       var reader = ItemReader(entry, bytes)
-      // Versions 2 and 3 have types.
+      // Only entries of versions 2 and 3 contain an item type.
       guard let version = reader.next(4).map({ $0 >> 24 }), version == 2 || version == 3,
         let number = reader.next(version == 2 ? 2 : 4), reader.next(2) != nil
       else { continue }
@@ -68,7 +68,9 @@ enum HEICFile {
     return nil
   }
 
-  /// The bytes of an item in the file; nil if they are not in one piece.
+  /// The byte range of an item in the file.
+  ///
+  /// Nil if the item is not contiguous.
   private static func location(ofItem item: UInt64, in box: Box, _ bytes: [UInt8]) -> Range<Int64>?
   {
     guard let list = boxes(in: box, skipping: 4, bytes).first(where: { $0.type == itemLocations })
@@ -83,7 +85,8 @@ enum HEICFile {
       guard let number = reader.next(version < 2 ? 2 : 4),
         let method = version == 0 ? 0 : reader.next(2), reader.next(2) != nil,
         let base = reader.next(baseSize), let extents = reader.next(2),
-        // Extents without bytes would be counted without an end of the box.
+        // If an extent has no bytes, the end of the box does not limit the number of extents, which
+        // a damaged file may state as any number.
         extents <= 1 || indexSize + offsetSize + lengthSize > 0
       else { return nil }
       var found: Range<Int64>?
@@ -96,14 +99,14 @@ enum HEICFile {
           found = start..<start + Int64(length)
         }
       }
-      // Method 0 counts from the start of the file.
+      // With construction method 0, offsets are relative to the start of the file.
       if number == item { return method & 15 == 0 && extents == 1 ? found : nil }
     }
     return nil
   }
 }
 
-/// Reads consecutive big-endian numbers of a box.
+/// Reads consecutive big-endian numbers from a box.
 private struct ItemReader {
   private let bytes: ArraySlice<UInt8>
   private var position: Int
@@ -113,7 +116,9 @@ private struct ItemReader {
     position = self.bytes.startIndex
   }
 
-  /// The next number of up to 8 bytes, or nil at the end; 0 for a field without bytes.
+  /// Returns the next number of `size` bytes, at most 8.
+  ///
+  /// Nil at the end of the box; 0 for a size of 0.
   mutating func next(_ size: Int) -> UInt64? {
     guard size <= 8, position + size <= bytes.endIndex else { return nil }
     defer { position += size }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The marker segments of a JPEG image, and the compressed data after them.
+/// A parsed JPEG image: the marker segments, and the compressed data after them.
 struct JPEGFile {
-  /// A marker segment with its marker and length.
+  /// The bytes of a marker segment, including the marker and the length.
   typealias Segment = ArraySlice<UInt8>
 
   private static let (sof0, dht, soi, eoi, sos, app0, app1, comment):
@@ -11,12 +11,12 @@ struct JPEGFile {
     ) = (0xC0, 0xC4, 0xD8, 0xD9, 0xDA, 0xE0, 0xE1, 0xFE)
 
   private let segments: [Segment]
-  /// The compressed data, from after the first scan header up to and including the EOI marker.
+  /// The compressed data, from the end of the first scan header up to and including the EOI marker.
   let scanData: ArraySlice<UInt8>
 
   /// Parses a JPEG image.
   ///
-  /// Zero bytes after the image, which some cameras append, are left out. Returns nil if the image
+  /// Zero bytes after the image, which some cameras append, are removed. Returns nil if the image
   /// is damaged or truncated.
   init?(parsing bytes: UnsafeRawBufferPointer) {
     let bytes = [UInt8](bytes)
@@ -58,11 +58,11 @@ struct JPEGFile {
     return (number(7), number(5))
   }
 
-  /// The file with Exif metadata.
+  /// Returns the bytes of a JPEG file with this image and Exif metadata.
   ///
-  /// The JFIF header, previous Exif metadata and the encoder's comment are left out. If the image
-  /// has no Huffman tables, as frames of USB cameras often do, the standard ones are added. The
-  /// compressed data stays the same.
+  /// The JFIF header, existing Exif metadata and the encoder's comment are removed. If the image
+  /// contains no Huffman tables, which is common for frames from USB cameras, the standard tables
+  /// are added. The compressed data is not changed.
   ///
   /// - Parameters:
   ///   - exif: The TIFF structure, at most 65 527 bytes.
@@ -91,7 +91,7 @@ struct JPEGFile {
 
   private static func isFrameHeader(_ segment: Segment) -> Bool {
     let marker = segment[segment.startIndex + 1]
-    // 0xC4, 0xC8 and 0xCC are among the frame headers, but have other uses.
+    // 0xC4, 0xC8 and 0xCC lie in the range of the frame header markers, but have other meanings.
     return (sof0...0xCF).contains(marker) && ![dht, 0xC8, 0xCC].contains(marker)
   }
 

@@ -4,19 +4,19 @@ import FoundationEssentials
 import OvercrankCapture
 public import OvercrankMediaCore
 
-/// Exif values of the frames of a movie, from its tags.
+/// The Exif values for frames of a movie, which are read from the movie's metadata tags.
 public struct MovieExif: Sendable {
   private let tags: [String: String]
   private let start: Int64?
 
-  /// The place where the movie was recorded, or nil if the movie does not state it.
+  /// The location at which the movie was recorded; nil if the movie does not state it.
   public let location: GeographicLocation?
 
-  /// Reads the tags of a movie, such as `Asset.metadata`.
+  /// Reads the metadata tags of a movie, such as `Asset.metadata`.
   public init(tags: [String: String]) {
     self.tags = tags
     start = tags["creation_time"].flatMap { text in
-      // The standard form has no fraction, but FFmpeg reports microseconds.
+      // FFmpeg adds a fraction of a second, which is not part of the expected date format.
       let whole = text.split(separator: ".").first.map { $0.hasSuffix("Z") ? "\($0)" : "\($0)Z" }
       return whole.flatMap { try? Date($0, strategy: .iso8601) }
         .map { Int64($0.timeIntervalSince1970) * 1_000_000 }
@@ -26,13 +26,13 @@ public struct MovieExif: Sendable {
     }
   }
 
-  /// The values of a frame.
+  /// Returns the Exif values for a frame.
   ///
   /// - Parameters:
   ///   - time: The time of the frame in the movie.
   ///   - orientation: The value of `Orientation`, or nil if the image is upright.
-  /// - Returns: The values by Exif names. A movie's date has whole seconds, so there is no
-  ///   `SubSecTimeOriginal`.
+  /// - Returns: The values by Exif names, without `SubSecTimeOriginal`, because the date of a movie
+  ///   is in whole seconds.
   public func values(at time: MediaTime, orientation: Int? = nil) -> [String: String] {
     var values: [String: String] = [:]
     if let start {

@@ -2,12 +2,13 @@
 
 import OvercrankMovieFormat
 
-/// The chunks of a PNG file.
+/// Adds metadata to PNG files.
 enum PNGFile {
-  /// The size of the signature and the IHDR chunk, which comes first.
+  /// The size in bytes of the signature and of the IHDR chunk, which is the first chunk.
   private static let headerSize = 33
 
-  /// Returns a PNG file with Exif metadata in an `eXIf` chunk, as PNG's third edition defines it.
+  /// Returns a PNG file with Exif metadata in an `eXIf` chunk, which the third edition of PNG
+  /// defines.
   static func adding(exif: [UInt8], to png: [UInt8]) -> [UInt8] {
     guard png.count > headerSize else { return png }
     let body = Array("eXIf".utf8) + exif

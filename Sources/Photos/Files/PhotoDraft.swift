@@ -2,7 +2,7 @@
 
 /// A photo before its image is encoded.
 struct PhotoDraft {
-  /// The photo without data, with the path that its file gets.
+  /// The photo without its data, but with the path of its future file.
   let photo: Photo
   let metadata: ExifMetadata
   let transform: PhotoTransform

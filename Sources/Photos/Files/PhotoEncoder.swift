@@ -2,18 +2,18 @@
 
 public import OvercrankMediaCore
 
-/// An encoder of a file format that needs a library of its own, such as HEIC.
+/// An encoder of a file format that needs an additional library, such as HEIC.
 ///
-/// A ``PhotoOutput`` gets its encoders when it is created. The product `OvercrankHEIC` has one for
-/// ``PhotoFormat/heic``.
+/// The encoders are passed to a ``PhotoOutput`` when it is created. The product `OvercrankHEIC`
+/// contains an encoder for ``PhotoFormat/heic``.
 public protocol PhotoEncoder: Sendable {
-  /// The format of the files.
+  /// The format of the encoded files.
   var format: PhotoFormat { get }
 
   /// Encodes an image as a file.
   ///
-  /// Called on a thread of the output, for one photo after the other. Frames wait in memory
-  /// meanwhile.
+  /// Called on a thread of the output, for one photo at a time. Frames of further photos wait in
+  /// memory meanwhile.
   ///
   /// - Throws: `MediaError` with `.outOfMemory` or `.notConvertible`.
   func encode(_ image: PhotoImage) throws(MediaError) -> [UInt8]
@@ -25,16 +25,18 @@ public struct PhotoImage: Sendable {
   public let width: Int
   /// The height in pixels, after the rotation of the connection.
   public let height: Int
-  /// The planes Y, Cb and Cr, one after the other, with 8 bits in full range of BT.601.
+  /// The planes Y, Cb and Cr, one after the other.
   ///
-  /// Rows have no padding. Chroma has half the columns and half the rows, rounded up.
+  /// They have 8 bits per sample in full range, with the BT.601 matrix.
+  ///
+  /// Rows have no padding. The chroma planes have half the columns and half the rows, rounded up.
   public let pixels: [UInt8]
   /// The quality from 1 to 100.
   public let quality: Int
-  /// The Exif metadata from its TIFF header on.
+  /// The Exif metadata, beginning with its TIFF header.
   public let exif: [UInt8]
-  /// The XMP packet as UTF-8, or an empty array without values.
+  /// The XMP packet as UTF-8; empty without XMP values.
   public let xmp: [UInt8]
-  /// The longest side of the thumbnail in pixels, or nil for none.
+  /// The length in pixels of the thumbnail's longer side; nil for no thumbnail.
   public let thumbnailSide: Int?
 }

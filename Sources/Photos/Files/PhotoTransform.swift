@@ -6,16 +6,16 @@ package import OvercrankLibAV
 /// The rotation, mirroring and zoom of a photo.
 struct PhotoTransform: Sendable {
   var rotation = FrameRotation.none
-  /// The factor by which the middle of the image is enlarged.
+  /// The factor by which the center of the image is enlarged.
   var factor = 1.0
 
   static let none = PhotoTransform()
 }
 
 extension FrameRotation {
-  /// The value of Exif's field `Orientation`, or nil without a rotation.
+  /// The value of Exif's field `Orientation`; nil if the image is not rotated or mirrored.
   ///
-  /// Viewers apply it, so JPEG data need not be encoded again.
+  /// Viewers apply this rotation, so JPEG data need not be encoded again.
   package var exifOrientation: Int? {
     switch (isTransposed, flipsX, flipsY) {
     case (false, false, false): nil

@@ -5,17 +5,19 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankTurboJPEG
 
-/// JPEG images and thumbnails.
+/// Encodes JPEG images and thumbnails.
 extension PhotoWriter {
-  /// The image as JPEG, or nil if it is damaged, and its thumbnail.
+  /// Returns the image as a JPEG file with its thumbnail.
+  ///
+  /// Returns nil if the image is damaged.
   func jpeg(
     _ bytes: UnsafeRawBufferPointer, _ format: FormatDescription, _ quality: Int?,
     factor: Double, hasThumbnail: Bool
   ) throws(MediaError) -> (file: JPEGFile?, thumbnail: [UInt8]?) {
     if format.mediaSubType == .codec(.mjpeg), quality == nil, factor == 1 {
       guard let file = JPEGFile(parsing: bytes) else { return (nil, nil) }
-      // The compressed data is stored even if this decoder cannot read it. Only the thumbnail is
-      // missing then.
+      // The compressed data is stored even if libav cannot decode it. In this case, only the
+      // thumbnail is missing.
       guard hasThumbnail else { return (file, nil) }
       return (file, try? thumbnail(ofJPEG: bytes, format))
     }
@@ -37,7 +39,7 @@ extension PhotoWriter {
     return try frame.jpegBytes(quantizer: Self.quantizer(quality))
   }
 
-  /// The pixel format for the JPEG encoder that keeps the chroma resolution.
+  /// The pixel format for the JPEG encoder in which the chroma resolution of the frame is kept.
   private static func target(for format: FormatDescription) -> PixelFormat {
     let isWide =
       switch format.mediaSubType {
@@ -47,11 +49,12 @@ extension PhotoWriter {
     return PixelFormat(rawValue: isWide ? "yuvj422p" : "yuvj420p")
   }
 
-  /// The quantizer of libav's encoder that is nearest to a quality of the Independent JPEG Group.
+  /// The quantizer of libav's JPEG encoder that is nearest to a quality on the scale of the
+  /// Independent JPEG Group.
   ///
-  /// The group's library scales its tables, whose mean is 57.6 for luma, by 50 / quality or by
-  /// 2 - quality / 50. libav scales the table of MPEG-1, whose mean is 27.4, by an eighth of the
-  /// quantizer.
+  /// The group's library scales its luma table, whose mean is 57.6. The factor is 50 / quality
+  /// below a quality of 50, and 2 - quality / 50 from there. libav scales the table of MPEG-1,
+  /// whose mean is 27.4, by an eighth of the quantizer.
   static func quantizer(_ quality: Int) -> Int {
     let scale = quality < 50 ? 50 / Double(quality) : 2 - Double(quality) / 50
     return max(2, min(31, Int((scale * 57.6 * 8 / 27.4).rounded())))
@@ -62,8 +65,8 @@ extension PhotoWriter {
   private func thumbnail(
     ofJPEG bytes: UnsafeRawBufferPointer, _ format: FormatDescription
   ) throws(LibAVError) -> [UInt8]? {
-    // The decoder can leave out the fine detail. That is several times faster than decoding the
-    // whole image.
+    // The decoder can skip fine detail, so that it returns a smaller image. That is several times
+    // faster than decoding the whole image.
     let side = max(format.width, format.height)
     let reduction = (0...3).last { side >> $0 >= Self.thumbnailSide } ?? 0
     var decoder = try Decoder(
@@ -80,7 +83,8 @@ extension PhotoWriter {
     var small = try ThumbnailReducer.reduced(frame, to: Self.thumbnailSide)
     if small == nil { small = try Self.reduced(frame, to: .yuvj420p, isFullRange: true) }
     guard let small else { return nil }
-    // The whole metadata has at most 64 kB. A thumbnail of noise might exceed that.
+    // The metadata of a JPEG file has at most 64 kB. The thumbnail of a noisy image might exceed
+    // that, so its quality is reduced if necessary.
     for quality in [85, 50, 5] {
       let bytes = try encode(small, quality)
       if bytes.count < 60_000 { return bytes }
@@ -88,7 +92,7 @@ extension PhotoWriter {
     return nil
   }
 
-  /// The image in the size of a thumbnail.
+  /// Returns the image reduced to the size of a thumbnail.
   static func reduced(
     _ frame: MediaFrame, to format: LibAVPixelFormat, isFullRange: Bool
   ) throws(LibAVError) -> MediaFrame {
@@ -102,9 +106,9 @@ extension PhotoWriter {
 }
 
 extension JPEGCompressor.Image {
-  /// The planes of a frame in full range.
+  /// The planes of a full-range frame.
   ///
-  /// Nil for a format or size that libjpeg-turbo would not read within the planes.
+  /// Returns nil for a format or size at which libjpeg-turbo would read beyond the planes.
   fileprivate init?(_ frame: MediaFrame) {
     let sampling: JPEGCompressor.ChromaSampling
     switch frame.pixelFormat {

@@ -7,11 +7,13 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankTurboJPEG
 
-/// Encodes frames as photo files, for one thread.
+/// Encodes frames as photo files.
+///
+/// A writer is used by one thread only.
 final class PhotoWriter {
   /// The JPEG quality of frames that the camera did not compress.
   static let defaultQuality = 90
-  /// The longest side of a thumbnail in pixels.
+  /// The length of a thumbnail's longer side in pixels.
   static let thumbnailSide = 160
 
   let converters = ConverterPool()
@@ -20,7 +22,7 @@ final class PhotoWriter {
 
   init(encoders: [any PhotoEncoder] = []) { self.encoders = encoders }
 
-  /// Throws unless a JPEG quality is valid.
+  /// Throws an error unless a JPEG quality is valid.
   static func check(quality: Int) throws(MediaError) {
     guard !(1...100).contains(quality) else { return }
     throw MediaError(
@@ -28,7 +30,7 @@ final class PhotoWriter {
       recovery: "choose one from 1 to 100")
   }
 
-  /// Determines what is known about a photo before its image is encoded, and its path.
+  /// Determines the path of a photo, and all values that are known before its image is encoded.
   func draft(
     of selected: SelectedFrame, from source: PhotoSource, _ settings: PhotoSettings,
     _ context: PhotoContext
@@ -80,12 +82,14 @@ final class PhotoWriter {
     return photo
   }
 
-  /// The mean luma of a frame, from 0 (black) to 1; nil if it cannot be decoded.
+  /// The mean luma of a frame, from 0 (black) to 1 (white).
+  ///
+  /// Nil if the frame cannot be decoded.
   func meanLevel(of bytes: UnsafeRawBufferPointer, _ format: FormatDescription) -> Double? {
     guard let image = try? converters.convert(bytes, format, to: .gray),
       let luma = image.planeData(0)
     else { return nil }
-    // One pixel of 64 suffices.
+    // Every 64th pixel is enough for a mean.
     var (sum, count) = (0, 0)
     for y in stride(from: 0, to: image.height, by: 8) {
       for x in stride(from: 0, to: image.width, by: 8) {
@@ -143,7 +147,7 @@ final class PhotoWriter {
     }
   }
 
-  /// The planes of an upright image, and the metadata for its file.
+  /// Returns the planes of the image after rotation, and the metadata for its file.
   private func image(
     of bytes: UnsafeRawBufferPointer, _ format: FormatDescription, _ transform: PhotoTransform,
     _ quality: Int, exif: [UInt8], xmp: [UInt8], hasThumbnail: Bool
@@ -195,7 +199,7 @@ final class PhotoWriter {
 
   // MARK: - Destinations
 
-  /// The path of a photo, or nil if it stays in memory.
+  /// Returns the path of a photo; nil if the photo stays in memory.
   private func path(
     of photo: Photo, _ destination: PhotoDestination
   ) throws(MediaError) -> String? {

@@ -8,9 +8,9 @@ extension PixelBuffer {
   ///
   /// - Parameters:
   ///   - quality: The quality from 1 to 100.
-  ///   - location: The place to store, or nil.
+  ///   - location: The geographic location to store, or nil.
   /// - Returns: The bytes of the file.
-  /// - Throws: `MediaError` with `.badConfiguration` for another quality, `.notConvertible` for
+  /// - Throws: `MediaError` with `.badConfiguration` for an invalid quality, `.notConvertible` for
   ///   pixels that libswscale cannot read.
   public func jpegData(
     quality: Int = 90, location: GeographicLocation? = nil

@@ -4,15 +4,15 @@ public import OvercrankCapture
 public import OvercrankMediaCore
 
 extension SampleBuffer {
-  /// Encodes the frame as a JPEG file with the values of ``exif`` and a thumbnail.
+  /// Encodes the frame as a JPEG file with a thumbnail and with the values of ``exif``.
   ///
-  /// Without a quality, a JPEG frame of the camera keeps its compressed data. Any thread may call
-  /// this method, and calls run concurrently.
+  /// Without a quality, a JPEG frame of the camera keeps its compressed data. This method may be
+  /// called from any thread, also concurrently.
   ///
-  /// - Parameter quality: The quality from 1 to 100. Nil keeps the camera's compressed data, or
-  ///   selects 90.
+  /// - Parameter quality: The quality from 1 to 100. Nil keeps the compressed data of a JPEG frame,
+  ///   and selects 90 for other frames.
   /// - Returns: The bytes of the file.
-  /// - Throws: `MediaError` with `.badConfiguration` for another quality, `.invalidData` for a
+  /// - Throws: `MediaError` with `.badConfiguration` for an invalid quality, `.invalidData` for a
   ///   damaged frame, `.notConvertible` for a codec with inter-frame prediction or pixels that
   ///   libswscale cannot read.
   public func jpegData(quality: Int? = nil) throws(MediaError) -> [UInt8] {

@@ -2,9 +2,9 @@
 
 /// The Huffman tables of ITU-T T.81, annex K.3.
 ///
-/// Motion JPEG frames that contain no tables were compressed with these.
+/// Motion JPEG frames that contain no Huffman tables were compressed with these tables.
 enum StandardHuffmanTables {
-  /// A DHT segment with all four tables.
+  /// A DHT segment that contains all four tables.
   static let segment: [UInt8] = {
     let parts: [[UInt8]] = [
       [0x00], lumaDCCounts, values, [0x10], lumaACCounts, lumaACValues,
@@ -15,9 +15,9 @@ enum StandardHuffmanTables {
     return [0xFF, 0xC4, UInt8(length >> 8), UInt8(length & 0xFF)] + tables
   }()
 
-  /// The values of both DC tables.
+  /// The values of both DC tables, for luma and for chroma.
   private static let values: [UInt8] = Array(0...11)
-  /// The number of codes of each length, from 1 to 16 bits.
+  /// The number of codes with each code length, from 1 to 16 bits.
   private static let lumaDCCounts: [UInt8] = [
     0, 1, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0,
   ]
@@ -30,7 +30,7 @@ enum StandardHuffmanTables {
   private static let chromaACCounts: [UInt8] = [
     0, 2, 1, 2, 4, 4, 3, 4, 7, 5, 4, 4, 0, 1, 2, 119,
   ]
-  /// The values in the order of their codes.
+  /// The values in the order of their codes, from the shortest code to the longest.
   private static let lumaACValues: [UInt8] = [
     0x01, 0x02, 0x03, 0x00, 0x04, 0x11, 0x05, 0x12, 0x21, 0x31, 0x41, 0x06, 0x13, 0x51, 0x61,
     0x07, 0x22, 0x71, 0x14, 0x32, 0x81, 0x91, 0xA1, 0x08, 0x23, 0x42, 0xB1, 0xC1, 0x15, 0x52,

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value of a TIFF field, in big-endian order.
+/// The value of a TIFF field, which is stored in big-endian order.
 enum TIFFValue: Equatable {
   case bytes([UInt8])
   case ascii(String)
   case short(UInt16)
   case shorts([UInt16])
   case long(UInt32)
-  /// Numerators and denominators in turn.
+  /// Fractions, as alternating numerators and denominators.
   case rationals([UInt32])
   case signedRational(Int32, Int32)
-  /// Numerators and denominators in turn.
+  /// Signed fractions, as alternating numerators and denominators.
   case signedRationals([Int32])
   case undefined([UInt8])
 
-  /// The TIFF number of the type.
+  /// The number that TIFF assigns to the type.
   fileprivate var type: UInt16 {
     switch self {
     case .bytes: 1
@@ -52,22 +52,22 @@ enum TIFFValue: Equatable {
   }
 }
 
-/// A directory of TIFF fields (IFD).
+/// A directory of TIFF fields (image file directory, IFD).
 struct TIFFDirectory {
   /// The fields by tag.
   var fields: [UInt16: TIFFValue] = [:]
 
-  /// The number of bytes of the directory with its values.
+  /// The size in bytes of the directory and its values.
   var byteCount: Int {
     tableSize + fields.values.reduce(0) { $0 + Self.outside($1.data).count }
   }
 
-  /// The bytes of the directory.
+  /// Returns the bytes of the directory.
   ///
   /// - Parameters:
   ///   - offset: The offset of the directory in the TIFF structure.
   ///   - next: The offset of the next directory, or 0.
-  /// - Returns: The table and the values after it.
+  /// - Returns: The table of fields, followed by the values that do not fit in the table.
   func bytes(at offset: Int, next: Int) -> [UInt8] {
     var table = UInt16(fields.count).bigEndianBytes
     var values: [UInt8] = []
@@ -88,7 +88,9 @@ struct TIFFDirectory {
 
   private var tableSize: Int { 2 + 12 * fields.count + 4 }
 
-  /// The bytes of a value that do not fit in the table, with a padding byte to an even count.
+  /// The bytes that are stored after the table for a value that does not fit in it.
+  ///
+  /// A padding byte is added if their number is odd.
   private static func outside(_ data: [UInt8]) -> [UInt8] {
     data.count <= 4 ? [] : data.count % 2 == 0 ? data : data + [0]
   }

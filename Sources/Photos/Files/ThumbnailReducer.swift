@@ -2,16 +2,17 @@
 
 import OvercrankLibAV
 
-/// Reduces images to thumbnails by the mean of blocks of pixels.
+/// Reduces images to thumbnails by averaging blocks of pixels.
 ///
-/// libswscale's filters cost several times as much for such large factors.
+/// At such large factors, the filters of libswscale take several times as long.
 enum ThumbnailReducer {
-  /// The factor from which the mean of blocks is as good as a filter.
+  /// The least reduction factor at which averaging blocks gives as good an image as a filter.
   private static let smallestFactor = 4
 
-  /// Reduces an image by a whole factor, to sides of at most `side` pixels.
+  /// Reduces an image by a whole factor, so that its sides have at most `side` pixels.
   ///
-  /// - Returns: Nil for an image that is not much larger, or is not in a format of JPEG.
+  /// - Returns: The reduced image. Nil if the factor would be less than 4, or if the pixel format
+  ///   is not one of JPEG.
   /// - Throws: `LibAVError` if memory is exhausted.
   static func reduced(_ frame: MediaFrame, to side: Int) throws(LibAVError) -> MediaFrame? {
     let shifts: (x: Int, y: Int)
@@ -21,7 +22,7 @@ enum ThumbnailReducer {
     default: return nil
     }
     let factor = (max(frame.width, frame.height) + side - 1) / side
-    // Encoders take whole pairs.
+    // Width and height must be even, because chroma is subsampled.
     let (width, height) = (frame.width / factor & ~1, frame.height / factor & ~1)
     guard factor >= smallestFactor, width > 0, height > 0 else { return nil }
     let result = try MediaFrame.video(
@@ -43,7 +44,7 @@ enum ThumbnailReducer {
     into target: UnsafeMutablePointer<UInt8>, _ targetStride: Int, width: Int, height: Int,
     factor: Int
   ) {
-    // Every second row of a block suffices.
+    // Every second row of a block is enough for its mean.
     let rows = stride(from: 0, to: factor, by: 2)
     let count = UInt32((factor + 1) / 2 * factor)
     withUnsafeTemporaryAllocation(of: UInt32.self, capacity: width) { sums in

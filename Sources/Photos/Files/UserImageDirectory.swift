@@ -7,14 +7,14 @@ import OvercrankMediaCore
 
 /// The user's directory for images, as xdg-user-dirs defines it.
 enum UserImageDirectory {
-  /// The name of the directory in `user-dirs.dirs`, and of the environment variable.
+  /// The name of the directory's entry in `user-dirs.dirs`, and of the environment variable.
   private static let variable = "XDG_PICTURES_DIR"
-  /// The number of photos with the same time that get different names.
+  /// The greatest number of different file names for photos with the same time.
   private static let attempts = 10_000
 
-  /// The path of the directory.
+  /// Returns the path of the directory.
   ///
-  /// - Parameter environment: The value of an environment variable, or nil.
+  /// - Parameter environment: Returns the value of an environment variable, or nil.
   /// - Returns: The path, whether or not the directory exists.
   /// - Throws: `MediaError` with `.cannotCreate` if the user has no home directory.
   static func path(
@@ -34,20 +34,22 @@ enum UserImageDirectory {
     return path(in: text, home: home) ?? "\(home)/Pictures"
   }
 
-  /// The path in the text of `user-dirs.dirs`, or nil if it has none.
+  /// Reads the path from the text of `user-dirs.dirs`.
+  ///
+  /// Returns nil if the text states none.
   static func path(in text: String, home: String) -> String? {
     for line in text.split(separator: "\n") {
       let parts = line.split(separator: "=", maxSplits: 1)
       guard parts.count == 2, parts[0].filter({ $0 != " " }) == variable else { continue }
       let value = parts[1].filter { $0 != "\"" }
       if value.hasPrefix("$HOME/") { return home + value.dropFirst("$HOME".count) }
-      // The specification allows absolute paths besides.
+      // Besides paths relative to the home directory, the specification also allows absolute paths.
       if value.hasPrefix("/") { return value }
     }
     return nil
   }
 
-  /// The first path for a photo that neither a photo nor a movie has.
+  /// Returns the first path for a photo that is used neither by a photo nor by its movie.
   ///
   /// - Throws: `MediaError` with `.cannotCreate` if the user has no home directory.
   static func unusedPath(for photo: Photo) throws(MediaError) -> String {
@@ -61,9 +63,9 @@ enum UserImageDirectory {
   /// Writes a photo to a new file in the directory.
   ///
   /// - Parameters:
-  ///   - photo: The photo, which gets the path of its file.
-  ///   - path: The path of ``unusedPath(for:)``. If another program has used it meanwhile, the photo
-  ///     gets the next one.
+  ///   - photo: The photo, whose property `path` is set.
+  ///   - path: The path that ``unusedPath(for:)`` returned. If another program has used this path
+  ///     meanwhile, the next unused path is taken.
   /// - Throws: `MediaError` if the file cannot be written.
   static func store(_ photo: inout Photo, at path: String) throws(MediaError) {
     let directory = path.parentDirectory
@@ -90,9 +92,9 @@ enum UserImageDirectory {
     return String(date.map { $0 == " " ? "_" : $0 }.filter { $0 != ":" && $0 != "/" })
   }
 
-  /// Makes a directory and those above it.
+  /// Creates a directory, and the missing directories above it.
   ///
-  /// A failure is reported by the writing of the file.
+  /// Errors are ignored here, because writing the file reports them.
   private static func makeDirectory(_ path: String) {
     guard access(path.systemPath, F_OK) != 0 else { return }
     let parent = path.parentDirectory

@@ -2,21 +2,21 @@
 
 /// The XMP metadata of a photo.
 struct XMPPacket: Sendable {
-  /// The movie at the end of a Motion Photo.
+  /// The movie that a Motion Photo contains at its end.
   struct Movie: Sendable {
     let byteCount: Int64
     /// The time of the photo in the movie, in microseconds.
     let microseconds: Int64
   }
 
-  /// The name of an XMP segment.
+  /// The identifier at the start of an XMP segment in a JPEG file.
   static let name = Array("http://ns.adobe.com/xap/1.0/".utf8) + [0]
 
-  /// The values by qualified names, such as `dc:title`.
+  /// The XMP values by their qualified names, such as `dc:title`.
   var properties: [String: String] = [:]
   var movie: Movie?
 
-  /// The forms in which values are stored.
+  /// The XMP forms in which values are stored.
   private enum Form { case text, languages, sequence, bag }
 
   private static let namespaces = [
@@ -30,7 +30,7 @@ struct XMPPacket: Sendable {
     "xmpRights:UsageTerms": .languages, "dc:creator": .sequence, "dc:subject": .bag,
   ]
 
-  /// Whether a name has a namespace that is known, and no character that XML forbids.
+  /// Whether a qualified name has a known namespace, and contains no character that XML forbids.
   static func isValid(_ name: String) -> Bool {
     let parts = name.split(separator: ":", omittingEmptySubsequences: false)
     guard parts.count == 2, namespaces[String(parts[0])] != nil, let first = parts[1].first else {
@@ -43,9 +43,9 @@ struct XMPPacket: Sendable {
   /// Whether the packet has neither values nor a movie.
   var isEmpty: Bool { movie == nil && properties.isEmpty }
 
-  /// The APP1 segment of a JPEG file, or an empty array without values.
+  /// The APP1 segment for a JPEG file; empty without values.
   ///
-  /// A segment has at most 64 kB. Values beyond that are left out.
+  /// A segment has at most 64 kB. Values that would exceed this size are omitted.
   var segment: [UInt8] {
     if isEmpty { return [] }
     let payload = Self.name + Array(text.utf8)
@@ -56,7 +56,7 @@ struct XMPPacket: Sendable {
     return [0xFF, 0xE1, UInt8(length >> 8), UInt8(length & 0xFF)] + payload
   }
 
-  /// The packet as text.
+  /// The XMP packet as text.
   var text: String {
     """
     <?xpacket begin="\u{FEFF}" id="W5M0MpCehiHzreSzNTczkc9d"?>
@@ -87,7 +87,7 @@ struct XMPPacket: Sendable {
       return "<rdf:Alt><rdf:li xml:lang=\"x-default\">\(escaped(value))</rdf:li></rdf:Alt>"
     case .sequence: return "<rdf:Seq><rdf:li>\(escaped(value))</rdf:li></rdf:Seq>"
     case .bag:
-      // Keywords are separated by commas.
+      // In the given value, keywords are separated by commas.
       let items = value.split(separator: ",").map { item in
         "<rdf:li>\(escaped(String(item.drop { $0 == " " })))</rdf:li>"
       }
@@ -95,7 +95,8 @@ struct XMPPacket: Sendable {
     }
   }
 
-  /// The text without what XML forbids, and with entities for its signs.
+  /// The text without characters that XML forbids, and with entities for characters that have a
+  /// meaning in XML.
   private static func escaped(_ text: String) -> String {
     let entities: [Character: String] = ["&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;"]
     return text.filter { character in
@@ -103,7 +104,7 @@ struct XMPPacket: Sendable {
     }.map { entities[$0] ?? String($0) }.joined()
   }
 
-  /// The description of a movie as Google's Motion Photo format 1.0 defines it.
+  /// Describes a movie as Google's Motion Photo format 1.0 requires.
   private static func description(_ movie: Movie) -> String {
     """
     <rdf:Description rdf:about=""

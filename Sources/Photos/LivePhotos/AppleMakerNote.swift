@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The MakerNote of Apple's devices with the content identifier of a Live Photo.
+/// Apple's MakerNote, with the content identifier of a Live Photo.
 enum AppleMakerNote {
-  /// The bytes before the directory: a name, a version and the byte order.
+  /// The bytes before the directory of fields: a name, a version and the byte order.
   static let prefix: [UInt8] = Array("Apple iOS".utf8) + [0, 0, 1] + Array("MM".utf8)
   static let identifierTag: UInt16 = 0x0011
 
-  /// The note with an identifier.
+  /// Returns a MakerNote that contains an identifier.
   ///
-  /// Its offsets count from its own start.
+  /// The offsets in the note are relative to the start of the note.
   static func bytes(contentIdentifier: String) -> [UInt8] {
     let directory = TIFFDirectory(fields: [identifierTag: .ascii(contentIdentifier)])
     return prefix + directory.bytes(at: prefix.count, next: 0)

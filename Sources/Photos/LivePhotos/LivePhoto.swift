@@ -6,46 +6,50 @@ import OvercrankLinuxSystem
 public import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// A photo in a file, and the movie that belongs to it.
+/// A photo and the movie that belongs to it.
 ///
-/// Reads Live Photos, whose movie is a file beside the photo with the same content identifier, and
-/// Motion Photos, which contain their movie.
+/// Live Photos and Motion Photos are supported. The movie of a Live Photo is a separate file next
+/// to the photo, with the same content identifier. A Motion Photo contains its movie.
 public struct LivePhoto: Hashable, Sendable {
-  /// The place of a movie.
+  /// The location of the movie.
   public enum Movie: Hashable, Sendable {
-    /// A file with this path.
+    /// The movie is the file with this path.
     case file(String)
-    /// The last bytes of the photo's file.
+    /// The movie consists of the last bytes of the photo's file.
     case embedded(byteCount: Int64)
   }
 
-  /// The path of the photo, or nil if a movie has an identifier but no photo beside it.
+  /// The path of the photo.
+  ///
+  /// Nil if the file is a movie with a content identifier, but its photo is not next to it.
   public let photoPath: String?
-  /// The place of the movie.
+  /// The location of the movie.
   public let movie: Movie
-  /// The identifier that photo and movie have in common, or nil for a Motion Photo without one.
+  /// The content identifier that photo and movie share.
+  ///
+  /// Nil for a Motion Photo without an identifier.
   public let contentIdentifier: String?
-  /// The time of the photo in the movie, or nil if it is not stored.
+  /// The time in the movie at which the photo was taken; nil if the files do not state it.
   public let photoDisplayTime: MediaTime?
 
-  /// The key of the identifier in a movie's metadata.
+  /// The key of the content identifier in the movie's metadata.
   package static let contentIdentifierKey = "com.apple.quicktime.content.identifier"
-  /// The key of the value at the photo's frame in a movie's timed metadata.
+  /// The key of the value that marks the frame of the photo in the movie's timed metadata.
   package static let stillImageTimeKey = TimedValue.stillImageTime
 
   private static let photoExtensions = ["jpg", "jpeg", "heic", "JPG", "JPEG", "HEIC"]
   private static let movieExtensions = ["mov", "MOV", "mp4", "MP4"]
 
-  /// Reads the pair that a photo or a movie belongs to.
+  /// Finds the photo and the movie that belong together, given the path of one of them.
   ///
-  /// A movie beside a photo belongs to it only if both have the same identifier. If a photo has both
-  /// a movie beside it and one of its own, the pair has the former.
+  /// A movie next to a photo belongs to it only if both have the same content identifier. If a
+  /// photo also contains a movie, the movie next to it is used.
   ///
-  /// Blocks. Nil for a file that is not part of a pair, or that cannot be read.
+  /// Blocks. Returns nil if the file has no counterpart, or cannot be read.
   ///
   /// - Parameter path: The path of the photo or of the movie.
   public init?(path: String) {
-    // Opening a pipe would wait for its writer.
+    // Opening a pipe would block until another program writes to it.
     guard SystemFiles.kind(of: path) == .regular else { return nil }
     if let header = PhotoHeader(readingFrom: path) {
       self.init(photo: path, header)
@@ -81,7 +85,7 @@ public struct LivePhoto: Hashable, Sendable {
     }
   }
 
-  /// The paths of regular files with the same name and other extensions.
+  /// The paths of regular files that have the same name but one of these extensions.
   private static func siblings(of path: String, _ extensions: [String]) -> [String] {
     let name = path.withoutExtension
     return extensions.map { "\(name).\($0)" }.filter { SystemFiles.kind(of: $0) == .regular }
@@ -98,7 +102,7 @@ public struct LivePhoto: Hashable, Sendable {
 
   /// Opens the movie.
   ///
-  /// A movie inside a photo is copied to a temporary file without a name.
+  /// A movie that a photo contains is copied to an unnamed temporary file.
   ///
   /// - Throws: `MediaError` if the photo cannot be read, or no temporary file can be written.
   public func openMovie() throws(MediaError) -> LivePhotoMovieFile {

@@ -8,14 +8,14 @@ import Synchronization
 
 /// Records the movies of Live Photos from a ring of frames.
 ///
-/// It uses a movie output of its own, which keeps the latest frames while the session runs, and
-/// writes a clip around each photo.
+/// The recorder has its own movie output. While the session runs, this output keeps the latest
+/// frames, and writes a clip around each photo.
 final class LivePhotoRecorder: Sendable {
-  /// A movie that was requested and has not ended.
+  /// A requested movie that has not ended.
   struct Request: Sendable {
-    /// The number of the capture.
+    /// The number that identifies the capture.
     let id: Int64
-    /// The capture time of the photo's frame, in microseconds.
+    /// The capture time of the frame in the photo, in microseconds.
     let time: Int64
     let contentIdentifier: String
     let moviePath: String
@@ -28,21 +28,21 @@ final class LivePhotoRecorder: Sendable {
   private struct State {
     var requests: [Int64: Request] = [:]
     var hasThread = false
-    /// Whether the thread has to record another stream.
+    /// Whether the recorder's thread must record another stream.
     var isWanted = false
     var isEnded = false
-    /// Whether frames flow into the ring.
+    /// Whether frames are being added to the ring.
     var isReady = false
-    /// The number of movies that were begun.
+    /// The number of movies that have been started.
     var startedCount = 0
   }
 
-  /// The duration of a movie before and after its photo.
+  /// The duration of a movie before its photo, and the same duration after it.
   static let halfDuration = MediaTime(3, over: 2)
-  /// The number of movies that can be recorded at a time.
+  /// The greatest number of movies that can be recorded at the same time.
   static let maximumCount = 16
 
-  /// The output that the session feeds.
+  /// The movie output to which the session sends frames.
   let output: MovieFileOutput
   private let state = Mutex(State())
   private let didEnd: @Sendable (Request, Result<RecordingReport, MediaError>) -> Void
@@ -51,15 +51,18 @@ final class LivePhotoRecorder: Sendable {
   /// Creates a recorder.
   ///
   /// - Parameters:
-  ///   - didBecomeReady: Called with true when frames flow into the ring, and with false at the end.
-  ///   - didEnd: Called with the end of each movie. Both are called on a thread of the recorder.
+  ///   - didBecomeReady: Called with true when the first frames are added to the ring, and with
+  ///     false at the end of the stream.
+  ///   - didEnd: Called with the result of each movie. Both closures are called on a thread of the
+  ///     recorder.
   init(
     didBecomeReady: @escaping @Sendable (Bool) -> Void,
     didEnd: @escaping @Sendable (Request, Result<RecordingReport, MediaError>) -> Void
   ) {
-    // Each clip has a path of its own. The container is the same.
+    // Each clip gets its own path, so this path only selects the container.
     var settings = RecordingSettings(path: "live.mov")
-    // A full disk ends the movie with its own error.
+    // There is no limit on free space. If the disk becomes full, the movie ends with an error of
+    // its own.
     settings.minFreeDiskSpaceLimit = 0
     settings.verifiesFrameRate = false
     output = MovieFileOutput(settings: settings)
@@ -67,7 +70,7 @@ final class LivePhotoRecorder: Sendable {
     self.didBecomeReady = didBecomeReady
   }
 
-  /// Records the stream that is about to start, or that runs.
+  /// Starts to record the stream that is running or about to start.
   func begin() {
     let startsThread = state.withLock { state in
       state.isWanted = !state.isEnded
@@ -80,13 +83,13 @@ final class LivePhotoRecorder: Sendable {
     }
   }
 
-  /// Ends the movies in progress early, and records no more.
+  /// Ends the movies in progress early, and starts no further movies.
   func end() {
     state.withLock { $0.isEnded = true }
     output.stop()
   }
 
-  /// Records the movie around a frame.
+  /// Records the movie around the frame of a photo.
   func record(_ request: Request) {
     let error = state.withLock { state -> MediaError? in
       guard state.hasThread, !state.isEnded else { return Self.streamEnded }
@@ -98,13 +101,13 @@ final class LivePhotoRecorder: Sendable {
     state.withLock { $0.startedCount += 1 }
   }
 
-  /// The number of movies in progress.
+  /// The number of movies that are in progress.
   var count: Int { state.withLock { $0.requests.count } }
 
-  /// The number of movies that were begun.
+  /// The number of movies that have been started.
   var startedCount: Int { state.withLock { $0.startedCount } }
 
-  /// Whether frames flow into the ring.
+  /// Whether frames are being added to the ring.
   var isReady: Bool { state.withLock { $0.isReady } }
 
   private static let streamEnded = MediaError(
@@ -132,13 +135,13 @@ final class LivePhotoRecorder: Sendable {
           didBecomeReady(true)
         }
         error = report.problem
-        // If the disk was full, later movies may succeed in the same stream.
+        // If the disk was full, later movies may succeed, so the same stream is recorded again.
         if report.stoppedBy == .diskFull || report.stoppedBy == .error {
           state.withLock { $0.isWanted = !$0.isEnded }
         }
       } catch let problem { error = problem }
       didBecomeReady(false)
-      // Their triggers came too late for this stream.
+      // The remaining requests arrived too late for this stream.
       let rest = state.withLock { state in
         defer { (state.requests, state.isReady) = ([:], false) }
         return state.requests.values.sorted { $0.time < $1.time }
@@ -147,7 +150,9 @@ final class LivePhotoRecorder: Sendable {
     }
   }
 
-  /// Whether the thread has another stream to record.
+  /// Whether the thread must record another stream.
+  ///
+  /// If not, the thread ends.
   private func proceeds() -> Bool {
     state.withLock { state in
       guard state.isWanted, !state.isEnded else {

@@ -3,16 +3,16 @@
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// Makes a JPEG file with Exif metadata a Motion Photo.
+/// Converts a JPEG file with Exif metadata to a Motion Photo.
 enum MotionPhotoFile {
-  /// Appends a movie to a photo, and describes it in XMP.
+  /// Appends a movie to a photo, and adds XMP metadata that describes the movie.
   ///
-  /// The photo is replaced as a whole, so it stays complete if the disk is full.
+  /// The file is replaced by a new one, so if the disk is full, the photo stays as it was.
   ///
   /// - Parameters:
   ///   - movie: The path of the movie.
   ///   - path: The path of the photo.
-  ///   - time: The time of the photo in the movie.
+  ///   - time: The time in the movie at which the photo was taken.
   ///   - properties: The other XMP values of the photo.
   /// - Throws: `MediaError` if a file cannot be read or written.
   static func append(
@@ -23,12 +23,12 @@ enum MotionPhotoFile {
     let movie = XMPPacket.Movie(
       byteCount: Int64(content.count), microseconds: time.wholeMicroseconds)
     let segment = XMPPacket(properties: properties, movie: movie).segment
-    // Exif comes first.
+    // The Exif segment is the first one, so the XMP segment is inserted after it.
     let exifEnd = photo.count >= 6 ? 4 + (Int(photo[4]) << 8 | Int(photo[5])) : 0
     guard photo.starts(with: [0xFF, 0xD8, 0xFF, 0xE1]), exifEnd <= photo.count else {
       throw MediaError(.invalidData, "\(path) is not a JPEG file with Exif metadata")
     }
-    // The photo may have had an XMP segment without the movie.
+    // If the photo already has an XMP segment without the movie, that segment is removed.
     let earlier = XMPPacket(properties: properties).segment
     let rest = photo[exifEnd...]
     let image = rest.starts(with: earlier) ? rest.dropFirst(earlier.count) : rest

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The XMP metadata of a photo that contains a movie.
+/// Reads the XMP metadata of a photo that contains a movie.
 enum MotionPhotoXMP {
-  /// The values of a packet, also of files of phones.
+  /// The values in an XMP packet, which may come from a phone.
   struct Values {
     let isMotionPhoto: Bool
     let presentationMicroseconds: Int64?
@@ -10,7 +10,7 @@ enum MotionPhotoXMP {
 
     init(_ text: String) {
       let tokens = Tokens(text)
-      // Phones of before 2019 wrote the names of the right.
+      // Phones before 2019 used the MicroVideo names.
       isMotionPhoto = tokens["MotionPhoto"] == "1" || tokens["MicroVideo"] == "1"
       let time =
         tokens["MotionPhotoPresentationTimestampUs"]
@@ -22,12 +22,14 @@ enum MotionPhotoXMP {
     }
   }
 
-  /// The names and values of a packet, in order, without their prefixes.
+  /// The names and values in an XMP packet, in order.
+  ///
+  /// The namespace prefixes of names are removed.
   private struct Tokens {
     private var values: [(name: Substring, value: Substring)] = []
 
     init(_ text: String) {
-      // Values are attributes or the text of elements. Both follow their names.
+      // A value is an attribute or the text of an element. In both cases, it follows its name.
       for element in text.split(separator: "<") {
         guard let end = element.firstIndex(of: ">") else { continue }
         let tag = element[..<end]
@@ -55,7 +57,9 @@ enum MotionPhotoXMP {
       values.first { $0.name == name }.map { String($0.value) }
     }
 
-    /// The length of the item with this meaning; its fields follow one another in any order.
+    /// The length of the item with this semantic.
+    ///
+    /// The fields of an item may have any order.
     func length(ofSemantic semantic: String) -> String? {
       var (isItem, length): (Bool, Substring?) = (false, nil)
       for (name, value) in values {

@@ -3,21 +3,23 @@
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// The metadata of a JPEG or HEIC file that shows whether a movie belongs to it.
+/// The metadata of a JPEG or HEIC file that links the photo to a movie.
 struct PhotoHeader {
   /// The content identifier in Apple's MakerNote.
   private(set) var contentIdentifier: String?
-  /// The time of the photo in its movie, from XMP.
+  /// The time in the movie at which the photo was taken, from XMP.
   private(set) var presentationTime: MediaTime?
-  /// The size of the movie at the end of the file, if it contains one.
+  /// The size in bytes of the movie at the end of the file.
+  ///
+  /// Nil if the file contains no movie.
   private(set) var embeddedByteCount: Int64?
 
-  /// The number of bytes in which the metadata of a photo is expected.
+  /// The number of bytes at the start of a file in which the metadata is expected.
   private static let headerSize = 1 << 20
 
   /// Reads the metadata of a file.
   ///
-  /// Nil unless it is a JPEG file, or a HEIC file with Exif.
+  /// Returns nil unless the file is a JPEG file, or a HEIC file with Exif metadata.
   init?(readingFrom path: String) {
     guard let file = try? RandomAccessFile(opening: path, forWriting: false) else { return nil }
     let bytes = file.read(Self.headerSize, at: 0)
@@ -44,7 +46,7 @@ struct PhotoHeader {
     guard values.isMotionPhoto else { return }
     presentationTime = values.presentationMicroseconds.map { MediaTime(microseconds: $0) }
     guard let count = values.movieByteCount, count > 8, count < file.count(),
-      // An ISO base media file begins with an `ftyp` box.
+      // A movie begins with an `ftyp` box, so the bytes at the stated position are checked.
       file.read(4, at: file.count() - count + 4).elementsEqual("ftyp".utf8)
     else { return }
     embeddedByteCount = count
@@ -71,7 +73,7 @@ struct PhotoHeader {
   }
 }
 
-/// Reads fields of a TIFF structure, of either byte order.
+/// Reads fields of a TIFF structure in either byte order.
 private struct TIFFReader {
   private let bytes: [UInt8]
   private let isBigEndian: Bool
@@ -81,7 +83,7 @@ private struct TIFFReader {
     isBigEndian = self.bytes.starts(with: "MM".utf8)
   }
 
-  /// The content identifier in the MakerNote of an Apple device.
+  /// The content identifier in an Apple MakerNote.
   var contentIdentifier: String? {
     guard let start = number(4, 4), let exif = field(0x8769, at: start),
       let directory = number(exif + 8, 4), let note = field(0x927C, at: directory),
@@ -90,7 +92,7 @@ private struct TIFFReader {
     else { return nil }
     let content = bytes[offset..<offset + size]
     guard content.starts(with: AppleMakerNote.prefix) else { return nil }
-    // Offsets count from the start of the note, which is big-endian.
+    // Offsets in the note are relative to the start of the note, which is big-endian.
     let inner = TIFFReader(Array(content), isBigEndian: true)
     guard
       let entry = inner.field(Int(AppleMakerNote.identifierTag), at: AppleMakerNote.prefix.count),
@@ -105,7 +107,7 @@ private struct TIFFReader {
     (self.bytes, self.isBigEndian) = (bytes, isBigEndian)
   }
 
-  /// The offset of a field's entry in a directory.
+  /// The offset of a field's entry in the directory at an offset.
   private func field(_ tag: Int, at directory: Int) -> Int? {
     guard let count = number(directory, 2) else { return nil }
     return (0..<count).lazy.map { directory + 2 + 12 * $0 }.first { number($0, 2) == tag }

@@ -13,13 +13,13 @@ extension PhotoOutput {
 
   /// Enables or disables Live Photos.
   ///
-  /// While they are enabled, the session has one more movie output, which keeps the last 1.5 s of
-  /// frames and audio in memory. A Live Photo soon after the start of the session has less before
-  /// it. Disable Live Photos before this output leaves its session. Movies in progress end early when
-  /// they are disabled.
+  /// While Live Photos are enabled, the session has an additional movie output, which keeps the
+  /// last 1.5 s of frames and audio in memory. Soon after the start of the session, a Live Photo
+  /// has a shorter time before the photo. Disable Live Photos before you remove this output from
+  /// its session. Movies in progress then end early.
   ///
-  /// - Throws: `MediaError` with `.notConnected` if the output is in no session with a camera,
-  ///   `.badConfiguration` if the session refuses the movie output.
+  /// - Throws: `MediaError` with `.notConnected` if the output belongs to no session with a camera,
+  ///   or `.badConfiguration` if the session rejects the movie output.
   public func setLivePhotoCaptureEnabled(_ isEnabled: Bool) throws(MediaError) {
     guard isEnabled != isLivePhotoCaptureEnabled else { return }
     guard isEnabled else {
@@ -48,14 +48,14 @@ extension PhotoOutput {
   /// The number of Live Photos whose movies are being recorded.
   public var livePhotosInProgressCount: Int { processor.livePhotos?.count ?? 0 }
 
-  /// Gives the movies the rotation, mirroring and zoom of the photos.
+  /// Sets the rotation, mirroring and zoom of the movies to those of the photos.
   func alignMovies(with connection: CaptureConnection) {
     guard let recorder = processor.livePhotos,
       let movie = session?.connections.first(where: {
         $0.output === recorder.output && $0.mediaType == .video
       })
     else { return }
-    // The movie's connection can do what that of the photos can.
+    // Both connections support the same settings, so this does not fail.
     try? movie.setVideoRotationAngle(connection.videoRotationAngle)
     movie.automaticallyAdjustsVideoMirroring = false
     try? movie.setVideoMirrored(connection.isVideoMirrored)

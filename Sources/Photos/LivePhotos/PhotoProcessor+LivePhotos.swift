@@ -7,26 +7,26 @@ import OvercrankRecording
 import Synchronization
 
 extension PhotoProcessor {
-  /// The recorder of movies, or nil while Live Photos are disabled.
+  /// The recorder of Live Photo movies; nil while Live Photos are disabled.
   var livePhotos: LivePhotoRecorder? {
     get { state.withLock { $0.livePhotos } }
     set { state.withLock { $0.livePhotos = newValue } }
   }
 
-  /// The result of storing the photo of a movie.
+  /// The result of storing a Live Photo's photo.
   enum PhotoStorage {
-    /// In a file, or in memory if there is no path.
+    /// The photo is stored in a file, or in memory if `path` is nil.
     case stored(path: String?)
     case lost
   }
 
-  /// The end of a movie.
+  /// A movie that has ended, and its result.
   struct EndedMovie {
     let request: LivePhotoRecorder.Request
     let report: Result<RecordingReport, MediaError>
   }
 
-  /// Begins the movie of a photo that is not yet stored.
+  /// Starts the movie of a photo that is not stored yet.
   func beginMovie(
     of photo: Photo, _ time: Int64, _ identifier: String, _ settings: PhotoSettings
   ) {
@@ -50,7 +50,7 @@ extension PhotoProcessor {
     recorder.record(request)
   }
 
-  /// Ends a movie, or keeps its end until its photo is stored.
+  /// Finishes a movie, or keeps its result until the photo is stored.
   ///
   /// Called on the recorder's thread.
   func endMovie(
@@ -65,10 +65,10 @@ extension PhotoProcessor {
     if isReady { finish(ended) }
   }
 
-  /// Notes the end of the photo that a movie belongs to.
+  /// Records whether the photo of a movie was stored.
   ///
   /// - Parameters:
-  ///   - id: The number of the capture.
+  ///   - id: The number that identifies the capture.
   ///   - photo: The stored photo, or nil if it could not be stored.
   func endPhotoOfMovie(_ id: Int64, _ photo: Photo?) {
     let ended = state.withLock { state in
@@ -78,14 +78,14 @@ extension PhotoProcessor {
     if let ended { finish(ended) }
   }
 
-  /// Ends a movie whose photo is stored or lost.
+  /// Finishes a movie after its photo has been stored or has failed.
   private func finish(_ ended: EndedMovie) {
     let (request, id) = (ended.request, ended.request.id)
     let storage = state.withLock { $0.records[id]?.storage }
     let result = Result { () throws(MediaError) in
       let report = try ended.report.get()
       guard case .stored(let photoPath) = storage else {
-        // A movie alone is no Live Photo.
+        // The photo is missing, so the movie is removed.
         unlink(report.path.systemPath)
         throw MediaError(.cancelled, "photo \(id) was not stored, so its movie was removed")
       }

@@ -6,8 +6,9 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
-/// A capture that sets exposure, light or the camera's mode before its photos, on a thread of its
-/// own.
+/// A capture that sets the camera's exposure, light or mode before its photos.
+///
+/// It runs on a separate thread.
 final class ControlledCapture: Sendable {
   private let id: Int64
   private let settings: PhotoSettings
@@ -19,16 +20,17 @@ final class ControlledCapture: Sendable {
   private let progressed = DispatchSemaphore(value: 0)
   private let meanLevel = Mutex<Double?>(nil)
 
-  /// The mean level below which the automatic flash lights, from 0 (black) to 1.
+  /// The mean luma below which the automatic flash is used, from 0 (black) to 1 (white).
   private static let darkLevel = 0.25
-  /// The number of frames until a new setting shows in the image.
+  /// The number of frames after which a new setting is visible in the image.
   ///
-  /// Drivers and sensors queue settings for up to three frames, and the fourth may have begun.
+  /// Drivers and sensors delay settings by up to three frames, and the exposure of the fourth frame
+  /// may already have begun.
   private static let settlingFrames: Int64 = 5
-  /// The time in microseconds until automatic exposure has followed a new compensation.
+  /// The time in microseconds after which automatic exposure has adapted to a new compensation.
   private static let settlingTime: Int64 = 400_000
 
-  /// Whether the camera changes its mode for the photos.
+  /// Whether the camera is switched to another mode for the photos.
   var changesMode: Bool { stillMode != nil }
 
   init(
@@ -48,6 +50,8 @@ final class ControlledCapture: Sendable {
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   func start() throws(MediaError) { try BlockingThread.started { [self] in run() }.detach() }
 
+  /// Wakes the thread.
+  ///
   /// Called when the last frame of a request was processed, and when the capture has ended.
   func noteProgress(meanLevel level: Double? = nil) {
     if let level { meanLevel.withLock { $0 = level } }
@@ -61,7 +65,7 @@ final class ControlledCapture: Sendable {
       let channel = stillMode == nil ? channel : try processor.currentChannel(for: id)
       let isLit = try prepareLight(channel)
       let exposures: [BracketedExposure?] = settings.bracket.isEmpty ? [nil] : settings.bracket
-      // The first frames of a mode are often dark or incomplete.
+      // The first frames after a change of the mode are often dark or incomplete.
       let isSettling = isLit || stillMode != nil
       for (index, exposure) in exposures.enumerated() {
         guard processor.isWanted(id) else { break }
@@ -94,12 +98,16 @@ final class ControlledCapture: Sendable {
     processor.endWait(for: id, .restoring)
   }
 
-  /// Restores what was set; a failure is the error of the capture, unless it has one.
+  /// Runs a step that restores the camera.
+  ///
+  /// An error becomes the error of the capture, unless it already has one.
   private func restore(_ work: () throws(MediaError) -> Void) {
     do throws(MediaError) { try work() } catch { processor.note(error, of: id) }
   }
 
-  /// Lights the scene if the flash mode says so.
+  /// Switches the light on if the flash mode requires it.
+  ///
+  /// Returns whether it was switched on.
   private func prepareLight(_ channel: PhotoChannel) throws(MediaError) -> Bool {
     guard let controls else { return false }
     switch settings.flashMode {
@@ -118,18 +126,19 @@ final class ControlledCapture: Sendable {
     return true
   }
 
-  /// Whether the current frame is dark.
+  /// Whether the current frame of the camera is dark.
   private func isDark(_ channel: PhotoChannel) throws(MediaError) -> Bool {
     try post(PhotoRequest(action: .measure, id: id, time: channel.source.now), channel)
     return meanLevel.withLock { $0 ?? 1 } < Self.darkLevel
   }
 
-  /// Sends a request, and waits until it is done.
+  /// Sends a request to the capture thread, and waits until it is done.
   private func post(
     _ request: PhotoRequest, _ channel: PhotoChannel, isStoppable: Bool = false
   ) throws(MediaError) {
     guard channel.post(request) else { throw .noCamera(id) }
-    // A stop just before found nothing to stop.
+    // If the capture was stopped just before this request was sent, the stop had no effect, so it
+    // is repeated.
     if isStoppable, !processor.isWanted(id) {
       _ = channel.post(PhotoRequest(action: .stop, id: id))
     }

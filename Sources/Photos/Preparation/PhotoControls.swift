@@ -5,9 +5,9 @@ import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import Synchronization
 
-/// The exposure and the light of a camera, as captures of photos set them.
+/// Sets the exposure and the light of a camera for photos, and restores them.
 final class PhotoControls: Sendable {
-  /// The exposure before a bracket.
+  /// The exposure that the camera had before a bracket.
   private struct Exposure {
     let mode: ExposureMode?
     let setting: ExposureSetting
@@ -16,14 +16,14 @@ final class PhotoControls: Sendable {
 
   private let camera: CameraControls
   private let before = Mutex<Exposure?>(nil)
-  /// The light before it was lit; nil if it was not.
+  /// The state of the light before it was switched on; nil if it was not switched on.
   private let lightBefore = Mutex<CameraControls.LightState?>(nil)
 
   init(_ device: CaptureDevice) throws(MediaError) { camera = try CameraControls(device: device) }
 
   // MARK: - Exposure
 
-  /// Throws unless the camera can make all exposures.
+  /// Throws an error unless the camera supports all exposures of a bracket.
   func check(_ exposures: [BracketedExposure]) throws(MediaError) {
     for exposure in exposures {
       switch exposure {
@@ -37,7 +37,7 @@ final class PhotoControls: Sendable {
     }
   }
 
-  /// Sets the exposure of a photo.
+  /// Sets the exposure for a photo.
   func set(_ exposure: BracketedExposure) throws(MediaError) {
     if before.withLock({ $0 == nil }) {
       let found = Exposure(
@@ -57,7 +57,9 @@ final class PhotoControls: Sendable {
     }
   }
 
-  /// Restores the exposure before the bracket: its mode also if the compensation fails.
+  /// Restores the exposure that the camera had before the bracket.
+  ///
+  /// The mode is restored even if restoring the compensation fails.
   func restoreExposure() throws(MediaError) {
     guard let exposure = before.withLock({ $0.take() }) else { return }
     let biased = Result { () throws(MediaError) in
@@ -92,7 +94,7 @@ final class PhotoControls: Sendable {
 
   /// Switches the light on.
   ///
-  /// The torch is preferred, because it lights all frames of a capture evenly.
+  /// The torch is preferred to the flash, because it lights all frames of a capture equally.
   func light() throws(MediaError) {
     let state = try camera.lightState
     lightBefore.withLock { $0 = state }
@@ -100,7 +102,7 @@ final class PhotoControls: Sendable {
     try camera.setTorchModeOn(level: 1)
   }
 
-  /// Restores the light before ``light()``.
+  /// Restores the state of the light before ``light()``.
   func restoreLight() throws(MediaError) {
     guard let state = lightBefore.withLock({ $0.take() }) else { return }
     try camera.restoreLight(state)

@@ -5,10 +5,10 @@ import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 
 extension PhotoOutput {
-  /// The flash modes of the connected camera.
+  /// The flash modes that the connected camera supports.
   ///
-  /// Only `.off` without a camera, and for a camera without a light. Blocks while the camera's
-  /// controls are read.
+  /// Contains only `.off` if no camera is connected, or the camera has no light. Blocks while the
+  /// camera's controls are read.
   public var supportedFlashModes: [FlashMode] {
     guard let device = connection?.camera?.device, device.kind == .v4l2,
       let controls = try? PhotoControls(device), controls.hasLight
@@ -16,7 +16,9 @@ extension PhotoOutput {
     return FlashMode.allCases
   }
 
-  /// Returns the camera's settings for the photos, or nil if the camera stays unchanged.
+  /// Returns the camera settings that the photos require.
+  ///
+  /// Returns nil if no setting must be changed.
   ///
   /// - Throws: `MediaError` with `.controlNotSupported` if the camera lacks a control.
   func preparation(
@@ -30,7 +32,9 @@ extension PhotoOutput {
     return preparation.isEmpty ? nil : preparation
   }
 
-  /// The exposure and light of a camera, or nil if a capture leaves them unchanged.
+  /// Returns the exposure and light controls of a camera.
+  ///
+  /// Returns nil if the capture does not change them.
   ///
   /// - Throws: `MediaError` with `.controlNotSupported` if the camera lacks a control.
   private func controls(
@@ -38,7 +42,7 @@ extension PhotoOutput {
   ) throws(MediaError) -> PhotoControls? {
     guard settings.flashMode != .off || !settings.bracket.isEmpty else { return nil }
     guard camera.device.kind == .v4l2 else {
-      // An automatic flash of a camera without a light does not light.
+      // On a camera without a light, the automatic flash mode has no effect.
       guard settings.flashMode == .on || !settings.bracket.isEmpty else { return nil }
       throw PhotoControls.missing(settings.bracket.isEmpty ? "light" : "exposure controls")
     }

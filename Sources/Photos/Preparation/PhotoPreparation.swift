@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The settings that a capture makes on the camera before its photos.
+/// The camera settings that a capture makes before its photos.
 struct PhotoPreparation {
-  /// The exposure and light of the camera, or nil.
+  /// The controls that set exposure and light; nil if they stay unchanged.
   var controls: PhotoControls?
-  /// The mode for the photos, or nil for that of the stream.
+  /// The mode for the photos; nil for the mode of the stream.
   var stillMode: StillMode?
 
   var isEmpty: Bool { controls == nil && stillMode == nil }

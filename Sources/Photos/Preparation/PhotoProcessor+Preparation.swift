@@ -3,7 +3,7 @@
 import Synchronization
 
 extension PhotoProcessor {
-  /// Whether a capture is to go on.
+  /// Whether a capture must continue, because it has neither been stopped nor ended.
   func isWanted(_ id: Int64) -> Bool {
     state.withLock { state in
       state.records[id].map { !$0.isStopRequested && $0.photosEnded == nil } ?? false

@@ -4,7 +4,7 @@ import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 
-/// A camera's mode for photos that are larger than the frames of its stream.
+/// A camera mode with larger frames than those of the stream, which is used for photos only.
 struct StillMode: Sendable {
   let format: CaptureFormat
   let description: FormatDescription
@@ -13,9 +13,10 @@ struct StillMode: Sendable {
   private let before: CaptureFormat
   private let frameRate: FrameRate
 
-  /// The largest mode whose frames can be stored as photos.
+  /// Selects the largest mode whose frames can be stored as photos.
   ///
-  /// Blocks while the camera reports its modes. Nil if no mode is larger than the current one.
+  /// Blocks while the camera reports its modes. Returns nil if no mode is larger than the current
+  /// one.
   init?(
     of camera: DeviceInput, in session: CaptureSession, for photoFormat: PhotoFormat
   ) throws(MediaError) {
@@ -35,10 +36,10 @@ struct StillMode: Sendable {
     (before, frameRate) = (camera.format, camera.requestedFrameRate)
   }
 
-  /// Switches the camera to the mode.
+  /// Switches the camera to this mode.
   func begin() throws(MediaError) { try session.restart(camera, as: format) }
 
-  /// Restores the camera's mode and rate, also if the session was stopped meanwhile.
+  /// Restores the camera's previous mode and rate, even if the session was stopped meanwhile.
   func end() throws(MediaError) {
     try session.restart(camera, as: before, frameRate: frameRate, evenIfStopped: true)
   }

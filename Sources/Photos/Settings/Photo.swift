@@ -4,7 +4,7 @@ public import OvercrankMediaCore
 
 /// A finished photo.
 public struct Photo: Sendable {
-  /// The number of the capture: `PhotoSettings.uniqueID`.
+  /// The number that identifies the capture: `PhotoSettings.uniqueID`.
   public let uniqueID: Int64
   /// The index of the photo in its capture, from 0.
   public let index: Int
@@ -14,7 +14,7 @@ public struct Photo: Sendable {
   public let width: Int
   /// The height in pixels of the stored image.
   public let height: Int
-  /// The number of frames that the camera delivered to the output before this one.
+  /// The number of frames that the camera delivered to the output before the frame of this photo.
   public let frameIndex: Int64
   /// The driver's frame counter, which wraps at 2^32.
   public let sequence: UInt32
@@ -31,15 +31,15 @@ public struct Photo: Sendable {
 
   /// The movie of a Live Photo, or nil.
   ///
-  /// Only the photos that `PhotoOutput.photos(with:at:)` returns have it, because the movie is
-  /// finished after the photo.
+  /// Set only in photos that `PhotoOutput.photos(with:at:)` returns, because the movie is finished
+  /// after the photo.
   public internal(set) var livePhotoMovie: LivePhotoMovie?
 
-  /// The time from the request to the frame.
+  /// The time from the request to the capture of the frame.
   ///
   /// Negative if the frame was captured before the request.
   public var shutterLag: MediaTime {
-    // Both times are whole microseconds, so the difference is one too.
+    // Both times are whole microseconds, so their difference can be represented exactly.
     MediaTime(exactly: presentationTimeStamp - requestTime) ?? .zero
   }
 }

@@ -4,28 +4,31 @@ public import OvercrankMediaCore
 
 /// A step in the life cycle of a capture of photos.
 ///
-/// The steps have this order, and each except ``didFinishProcessingPhoto(id:_:)`` comes at most once.
-/// ``willBeginCapture(_:)`` and ``didFinishCapture(id:error:)`` always come. In a burst or a time
-/// lapse, photos may be finished before the last frame is captured.
+/// The events have this order. Each occurs at most once, except
+/// ``didFinishProcessingPhoto(id:_:)``. ``willBeginCapture(_:)`` and
+/// ``didFinishCapture(id:error:)`` always occur. In a burst or a time lapse, photos may be finished
+/// before the last frame is captured.
 public enum PhotoEvent: Sendable {
   /// The output accepted the request.
   case willBeginCapture(ResolvedPhotoSettings)
-  /// The first frame was chosen.
+  /// The first frame of the capture was chosen.
   case willCapturePhoto(id: Int64)
-  /// All frames are captured.
+  /// All frames of the capture were captured.
   case didCapturePhoto(id: Int64)
   /// A photo is finished, or could not be encoded or written.
   case didFinishProcessingPhoto(id: Int64, Result<Photo, MediaError>)
   /// The movie of a Live Photo is finished, or failed with its own error.
   ///
-  /// Comes after the photo, at most once.
+  /// Occurs after the photo, at most once.
   case didFinishLivePhotoMovie(id: Int64, Result<LivePhotoMovie, MediaError>)
-  /// The capture ended, with the first error if any.
+  /// The capture ended.
   ///
-  /// The camera then has the exposure, light and mode that it had before.
+  /// If errors occurred, `error` is the first one.
+  ///
+  /// The exposure, light and mode that the camera had before the capture are restored by then.
   case didFinishCapture(id: Int64, error: MediaError?)
 
-  /// The number of the capture: `PhotoSettings.uniqueID`.
+  /// The number that identifies the capture: `PhotoSettings.uniqueID`.
   public var id: Int64 {
     switch self {
     case .willBeginCapture(let settings): settings.uniqueID

@@ -7,25 +7,25 @@ public import OvercrankMediaCore
 
 /// A file format of photos.
 public enum PhotoFormat: String, Hashable, Sendable, CaseIterable, Codable {
-  /// JPEG with Exif.
+  /// JPEG with Exif metadata.
   ///
   /// A JPEG frame of the camera keeps its compressed data.
   case jpeg
-  /// PNG in RGB with 8 bits per channel, with Exif.
+  /// PNG in RGB with 8 bits per channel, with Exif metadata.
   case png
   /// DNG with the pixels of a Bayer sensor, for raw converters.
   ///
-  /// Only for cameras that deliver Bayer formats.
+  /// Available only for cameras that deliver Bayer formats.
   case dng
-  /// HEIC (HEVC in HEIF) with 4:2:0 chroma, with Exif.
+  /// HEIC (HEVC in HEIF) with 4:2:0 chroma and Exif metadata.
   ///
-  /// Only with a ``PhotoEncoder`` for it.
+  /// Available only with a ``PhotoEncoder`` for this format.
   case heic
 
   /// The extension of file names, without a dot.
   public var fileExtension: String { self == .jpeg ? "jpg" : rawValue }
 
-  /// The format of a file name, by its extension, or nil for another extension.
+  /// The format that a file name extension selects; nil for another extension.
   public init?(path: String) {
     switch path.split(separator: ".").last?.lowercased() {
     case "jpg", "jpeg", "jpe": self = .jpeg
@@ -49,12 +49,15 @@ public enum PhotoFormat: String, Hashable, Sendable, CaseIterable, Codable {
     }
   }
 
-  /// Whether the image in a file is rotated, rather than described by Exif's `Orientation`.
+  /// Whether the image in the file is rotated.
+  ///
+  /// If false, Exif's `Orientation` describes the rotation.
   var isRotated: Bool { self == .png || self == .heic }
 
-  /// The size in pixels of a photo of a frame.
+  /// The size in pixels of the photo that is made from a frame.
   ///
-  /// JPEG and DNG files keep the frame and have the rotation in their metadata.
+  /// In JPEG and DNG files, the image has the size of the frame, and the metadata describes the
+  /// rotation.
   func size(ofFrame frame: FormatDescription, _ rotation: FrameRotation) -> (
     width: Int, height: Int
   ) {
@@ -62,7 +65,7 @@ public enum PhotoFormat: String, Hashable, Sendable, CaseIterable, Codable {
       ? (frame.height, frame.width) : (frame.width, frame.height)
   }
 
-  /// Whether photos in this format can be taken in a camera mode.
+  /// Whether photos in this file format can be taken in a camera mode.
   public func isAvailable(for format: CaptureFormat) -> Bool {
     format.mediaSubType.map { Self.available(for: $0).contains(self) } ?? false
   }

@@ -4,12 +4,12 @@
 public enum PhotoReadiness: String, Hashable, Sendable {
   /// No camera with a suitable format is running.
   case sessionNotRunning
-  /// A capture is accepted.
+  /// The output accepts a capture.
   case ready
-  /// As many captures as possible are pending.
+  /// The greatest possible number of captures is already pending.
   case notReadyMomentarily
   /// The memory for frames that wait to be encoded is nearly full.
   ///
-  /// A capture is accepted, but a burst may fail.
+  /// The output accepts a capture, but a burst may fail.
   case notReadyWaitingForProcessing
 }

@@ -4,19 +4,19 @@ public import OvercrankCapture
 public import OvercrankMediaCore
 import Synchronization
 
-/// The destination of photos.
+/// The destination to which photos are written.
 public enum PhotoDestination: Sendable {
-  /// The bytes of each file, as ``Photo/data``.
+  /// Memory: the bytes of each file are in ``Photo/data``.
   case memory
-  /// A file with this path, for a single photo.
+  /// The file with this path, for a single photo.
   case file(String, overwrites: Bool = false)
-  /// A file per photo, whose path the closure returns.
+  /// One file for each photo; the closure returns the path of the file.
   ///
   /// The closure is called on the thread that writes the files.
   case files(overwrites: Bool = false, path: @Sendable (Photo) -> String)
   /// A new file in the user's directory for images, such as `~/Pictures/IMG_20260131_140509.jpg`.
   ///
-  /// The directory is `XDG_PICTURES_DIR` of xdg-user-dirs. It is created if it is missing.
+  /// The directory is `XDG_PICTURES_DIR` of xdg-user-dirs, which is created if it does not exist.
   case userDirectory
 
   /// Whether existing files may be replaced.
@@ -30,8 +30,8 @@ public enum PhotoDestination: Sendable {
 
 /// The options of one capture of photos.
 ///
-/// Each value is for one capture. Its copies share its ``uniqueID``, and the output accepts only one
-/// of them.
+/// Each settings value is for a single capture. Copies of a value have the same ``uniqueID``, and
+/// the output accepts only one of them.
 public struct PhotoSettings: Sendable {
   private final class Token: Sendable {
     static let last = Atomic<Int64>(0)
@@ -41,70 +41,76 @@ public struct PhotoSettings: Sendable {
 
   private let token = Token()
 
-  /// The number of this capture, unique in this process.
+  /// The number that identifies this capture in this process.
   ///
-  /// Each ``PhotoEvent`` has it.
+  /// Each ``PhotoEvent`` contains this number.
   public var uniqueID: Int64 { token.id }
   /// The file format.
   public var format: PhotoFormat
   /// The JPEG quality from 1 to 100, or nil.
   ///
-  /// With nil, a JPEG frame of the camera keeps its compressed data, and other frames are encoded
-  /// with 90. With a quality, every frame is encoded. The scale is that of the Independent JPEG
-  /// Group. Ignored for PNG.
+  /// If nil, a JPEG frame from the camera keeps its compressed data, and other frames are encoded
+  /// with a quality of 90. If set, every frame is encoded. The scale is that of the Independent
+  /// JPEG Group. Ignored for PNG.
   public var quality: Int?
   /// The number of photos.
   ///
-  /// Without an ``interval``, a burst has the next frames of the camera, without a gap.
+  /// Without an ``interval``, several photos are a burst of consecutive frames.
   public var photoCount = 1
-  /// The time from one photo to the next, for a time lapse.
+  /// The time between the photos of a time lapse.
   ///
-  /// The photos are scheduled at multiples of the interval after the first frame, so the error of one
-  /// does not delay the others.
+  /// Nil for a burst.
+  ///
+  /// The photos are scheduled at multiples of the interval after the first frame, so a late photo
+  /// does not delay the following ones.
   public var interval: MediaTime?
-  /// The exposures of a bracket, one photo each; empty for a single exposure.
+  /// The exposures of a bracket, with one photo for each.
   ///
-  /// Each exposure is set, and its photo is taken when the camera has had time to follow. The
-  /// exposure before the bracket is then restored.
+  /// Empty for a single exposure.
+  ///
+  /// Each exposure is set, and its photo is taken after the camera has had time to apply it. After
+  /// the last photo, the camera's previous exposure is restored.
   public var bracket: [BracketedExposure] = []
   /// Whether the camera's light is on for the photos.
   ///
-  /// The torch is lit some frames before the photos, and goes out after them. A camera with a flash
-  /// only fires it. With a light, photos are later than their request.
+  /// The torch is switched on some frames before the photos, and off after them. If the camera has
+  /// a flash but no torch, the flash is fired. With a light, photos are taken later than requested.
   public var flashMode = FlashMode.off
   /// Whether the camera takes the photo in its largest mode.
   ///
-  /// Default: false, so that the photo is a frame of the running stream. If true and the camera has
-  /// a larger mode, the session restarts it in that mode, takes the photo, and restores the mode and
-  /// the rate. Other outputs get no frames meanwhile. A take ends as `reconfigured`, unless
-  /// `SegmentSettings.reconnectTimeout` lets it wait; its next file then goes on, and its ledger
-  /// names the gap.
+  /// The default is false, so that the photo is a frame of the running stream. If true and the
+  /// camera has a larger mode, the session restarts the camera in that mode, takes the photo, and
+  /// restores the previous mode and rate. Other outputs get no frames meanwhile. A running take
+  /// ends with the reason `reconfigured`. If `SegmentSettings.reconnectTimeout` is set, the take
+  /// continues in its next file instead, and its ledger contains the gap.
   public var isHighResolutionPhotoEnabled = false
   /// Whether a JPEG file contains a thumbnail of at most 160 by 160 pixels.
   public var hasThumbnail = true
-  /// The position to store, or nil.
+  /// The geographic location to store, or nil.
   public var location: GeographicLocation?
-  /// Exif values by name, which replace those that are known from the camera.
-  public var properties: [String: String] = [:]
-  /// XMP values of a JPEG or HEIC file by qualified name, such as `dc:title`.
+  /// Exif values by name.
   ///
-  /// The namespaces are `dc`, `xmp`, `xmpRights` and `photoshop`. `dc:subject` has keywords,
+  /// They replace values that are known from the camera.
+  public var properties: [String: String] = [:]
+  /// XMP values by qualified name, such as `dc:title`, for a JPEG or HEIC file.
+  ///
+  /// The namespaces are `dc`, `xmp`, `xmpRights` and `photoshop`. `dc:subject` contains keywords,
   /// separated by commas. Ignored for other formats.
   public var xmp: [String: String] = [:]
   /// The options of a Live Photo, or nil for a still photo.
   ///
-  /// A Live Photo has one frame, and requires `PhotoOutput.isLivePhotoCaptureEnabled`.
+  /// A Live Photo consists of a single photo, and requires `PhotoOutput.isLivePhotoCaptureEnabled`.
   public var livePhoto: LivePhotoSettings?
   /// The destination of the photos.
   public var destination: PhotoDestination
 
-  /// Makes settings with a new ``uniqueID``.
+  /// Creates settings with a new ``uniqueID``.
   public init(format: PhotoFormat = .jpeg, destination: PhotoDestination = .memory) {
     self.format = format
     self.destination = destination
   }
 
-  /// Makes settings like others, with a new ``uniqueID``.
+  /// Creates settings with the same options as others, but with a new ``uniqueID``.
   public init(from other: PhotoSettings) {
     self.init(format: other.format, destination: other.destination)
     quality = other.quality
@@ -120,20 +126,20 @@ public struct PhotoSettings: Sendable {
     isHighResolutionPhotoEnabled = other.isHighResolutionPhotoEnabled
   }
 
-  /// The number of photos.
+  /// The number of photos that the capture takes.
   var expectedPhotoCount: Int { bracket.isEmpty ? photoCount : bracket.count }
 
-  /// The interval in nanoseconds, or 0 for consecutive frames.
+  /// The interval in nanoseconds, or 0 for a burst.
   var intervalNanoseconds: Int64 {
     interval.map { max(1, (try? $0.nanoseconds(.halfAwayFromZero)) ?? .max) } ?? 0
   }
 
   /// Marks the settings as used.
   ///
-  /// Returns false if they were used before.
+  /// Returns false if the settings were already used.
   func use() -> Bool { !token.isUsed.exchange(true, ordering: .acquiringAndReleasing) }
 
-  /// Checks the values that the camera does not influence.
+  /// Checks the options that do not depend on the camera.
   func check() throws(MediaError) {
     func refuse(_ what: String, _ recovery: Recovery) -> MediaError {
       MediaError(.badConfiguration, "photo \(uniqueID): \(what)", recovery: recovery)
@@ -170,7 +176,7 @@ public struct PhotoSettings: Sendable {
 
 /// The settings of a capture, with the values that its camera determines.
 public struct ResolvedPhotoSettings: Hashable, Sendable {
-  /// The number of the capture.
+  /// The number that identifies the capture.
   public let uniqueID: Int64
   /// The file format.
   public let format: PhotoFormat
@@ -182,7 +188,7 @@ public struct ResolvedPhotoSettings: Hashable, Sendable {
   public let height: Int
   /// The number of photos, unless the capture ends early.
   public let expectedPhotoCount: Int
-  /// Whether the compressed data of the camera's own JPEG frames is kept.
+  /// Whether the compressed data of the camera's JPEG frames is kept.
   public let keepsCompressedData: Bool
   /// The width in pixels of a Live Photo's movie, or nil for a still photo.
   public let livePhotoMovieWidth: Int?
