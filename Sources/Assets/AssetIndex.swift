@@ -56,7 +56,9 @@ struct AssetIndex {
     self = index.isContradicted ? try AssetIndex(path, readsAll: true) : index
   }
 
-  /// Reads a file's index, and converts errors.
+  /// Reads a file's index.
+  ///
+  /// Converts errors to `MediaError`.
   static func reading(_ path: String) throws(MediaError) -> AssetIndex {
     do throws(LibAVError) { return try AssetIndex(path) } catch { throw MediaError(reading: error) }
   }

@@ -158,7 +158,7 @@ struct ClockRestarts {
     return tracks.indices.contains { number in
       guard !joint.contains(where: { $0.track == number }) else { return false }
       let track = tracks[number]
-      // If another track has packets inside the gap, time passed there without a restart.
+      // If another track has packets in the time that the jump skips, the clock did not restart.
       let gap = (joint[0].time - joint[0].jump + leastStepBack, joint[0].time - leastStepBack)
       if gap.0 < gap.1,
         track.packets.contains(where: {

@@ -68,7 +68,8 @@ struct DecodeOrderCheck {
     let sorted = period.sorted { $0.order < $1.order }
     period = []
     let pairs = zip(sorted, sorted.dropFirst())
-    // Two frames of one order count are fields, or their headers cannot be read.
+    // Frames with the same order count are fields, or their headers cannot be read. Their order is
+    // then unknown.
     guard pairs.allSatisfy({ $0.order < $1.order }) else { return }
     if !pairs.allSatisfy({ $0.time < $1.time }) { isSuspicious = true }
   }

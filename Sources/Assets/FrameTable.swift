@@ -83,7 +83,7 @@ public struct FrameTable: Sendable {
 
   /// The greatest rounding error of a frame time, in ticks.
   ///
-  /// It is at most a quarter of the shortest frame.
+  /// It is at most a quarter of the shortest frame duration.
   ///
   /// If all durations are multiples of one duration, the times were not rounded, so the error is
   /// zero. Otherwise it is half a tick or one microsecond, whichever is greater. The microsecond

@@ -18,7 +18,7 @@ public struct TrackSelection: Hashable, Sendable {
 
   /// The number of the video track, from 1; nil for the video track that the asset chooses.
   public var video: Int?
-  /// The audio track.
+  /// The audio track that is read.
   public var audio: Audio
 
   /// Creates a selection.

@@ -32,7 +32,7 @@ package struct Encoder: ~Copyable {
     ///
     /// Nil selects the codec's default.
     package var keyFrameInterval: Int?
-    /// Private options of the codec.
+    /// The codec's private options in FFmpeg, by name.
     package var options: [String: String] = [:]
     /// The quantizer for JPEG, from 2 (best) to 31.
     ///
@@ -141,9 +141,9 @@ package struct Encoder: ~Copyable {
   ///
   /// The times of frames and packets are in samples.
   ///
-  /// `codec` is the name of a libavcodec encoder, such as `aac` or `pcm_s16le`. An unknown name
-  /// throws with the operation "find". Settings that the encoder rejects throw with the operation
-  /// "open".
+  /// `codec` is the name of a libavcodec encoder, such as `aac` or `pcm_s16le`. The error for an
+  /// unknown name has the operation "find". The error for settings that the encoder rejects has the
+  /// operation "open".
   package init(
     audioCodec codec: String, sampleRate: Int, channelCount: Int
   ) throws(LibAVError) {

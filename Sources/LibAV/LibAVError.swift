@@ -54,7 +54,7 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
     self.logLine = logLine
   }
 
-  /// The reason in FFmpeg's own text (av_strerror).
+  /// FFmpeg's description of the error code (av_strerror).
   package var reason: String {
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
       guard let start = buffer.baseAddress, av_strerror(code, start, 128) == 0 else {

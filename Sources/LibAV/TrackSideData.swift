@@ -29,7 +29,7 @@ package struct TrackSideData: Sendable {
 
   /// Whether MOV or MP4 supports this side data.
   package func isStorable(in container: String) -> Bool {
-    // libavformat writes the last three kinds to MP4 but not to MOV.
+    // libavformat writes Dolby Vision, stereoscopic and spherical side data to MP4, but not to MOV.
     container == "mp4"
       || [
         AV_PKT_DATA_MASTERING_DISPLAY_METADATA, AV_PKT_DATA_CONTENT_LIGHT_LEVEL,

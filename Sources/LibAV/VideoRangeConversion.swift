@@ -21,7 +21,7 @@ enum VideoRangeConversion {
 
   /// Returns the frame in video range.
   ///
-  /// - Precondition: ``applies(to:target:)``.
+  /// - Precondition: ``applies(to:target:)`` is true.
   /// - Throws: `LibAVError` with the operation "convert" or "allocate".
   static func convert(
     _ frame: MediaFrame, to target: LibAVPixelFormat

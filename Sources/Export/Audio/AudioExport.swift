@@ -33,7 +33,7 @@ final class AudioExport {
   /// The number of ticks per second in the times of packets.
   let timescale: Int32
   let metadata: [String: String]
-  /// An upper bound on the number of packets.
+  /// An upper limit for the number of audio packets.
   let maximumPackets: Int
   private(set) var report: ExportReport.Audio
   private let queue: BoundedBlockingQueue<Made>

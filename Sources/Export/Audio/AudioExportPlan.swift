@@ -8,7 +8,7 @@ import OvercrankRetiming
 
 /// The decisions about an export's audio, made before the export starts.
 struct AudioExportPlan: Sendable {
-  /// The method of making the audio.
+  /// The method by which the audio is made.
   enum Method: Sendable {
     /// Copies the packets of the only source.
     case copied
@@ -28,7 +28,7 @@ struct AudioExportPlan: Sendable {
   let duration: MediaTime
   let language: String?
   let processorCount: Int
-  /// The expected report.
+  /// The expected report about the audio.
   ///
   /// The final report may differ, because some values are known only after rendering.
   let report: ExportReport.Audio

@@ -9,7 +9,7 @@ public import OvercrankMediaCore
 /// the text is upright. Gaps in a composition get no text. A synthesized frame shows the time and
 /// frame number that are interpolated between the two captured frames, with a `~` before them.
 public struct BurnIn: Hashable, Sendable {
-  /// A line of text.
+  /// The content of a line of text.
   public enum Item: String, Hashable, Sendable, CaseIterable {
     /// The capture time in seconds after the first captured frame.
     case time

@@ -29,7 +29,7 @@ struct BurnInRenderer: Sendable {
   private let slots: OutputFrameGrid
   private let size: VideoSize
 
-  /// Prepares the drawing.
+  /// Prepares to draw the text and the logo.
   ///
   /// - Throws: `MediaError` with `.burnInRefused` for a pixel format that cannot be drawn on, or if
   ///   the logo cannot be read.

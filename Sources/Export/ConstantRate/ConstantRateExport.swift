@@ -36,7 +36,7 @@ struct ConstantRateExport {
     let synthesized: SynthesizedFrames?
   }
 
-  /// Writes the frames.
+  /// Renders and writes all frames.
   func write(
     to output: inout ExportOutput, _ progress: (Int64, Int64) -> Void
   ) throws -> Written {

@@ -5,7 +5,7 @@ import OvercrankEditing
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// The source frames of each output frame in a constant-rate export.
+/// The source frames from which each output frame of a constant-rate export is made.
 struct ConstantRatePlan: Sendable {
   /// A frame of one of the export's sources.
   struct Frame: Hashable, Sendable {

@@ -57,7 +57,7 @@ struct FlickerRemoval: Sendable {
     self.gains = gains
   }
 
-  /// Returns the gain of a frame.
+  /// Returns the factor by which the brightness of a frame is multiplied.
   func gain(of frame: ConstantRatePlan.Frame) -> Double { gains[frame.source][frame.index] ?? 1 }
 
   /// Returns the number of frames on each side that are compared, at a capture rate.

@@ -69,7 +69,7 @@ struct FrameRenderer: ~Copyable {
     return made
   }
 
-  /// Adds an image to the blend.
+  /// Adds an image to the blend, with a weight.
   mutating func mix(_ image: MediaFrame, share: Float) throws {
     let blender = try blender ?? makeBlender()
     self.blender = blender

@@ -11,7 +11,7 @@ import OvercrankMediaCore
 /// ``keptByteLimit`` bytes of its frames.
 final class FrameSource {
   private let asset: Asset
-  /// The frames that will be requested, in order.
+  /// The indices of the frames that will be requested, in order.
   private let requests: [Int]
   /// The index in `requests` of the current request.
   private var position = 0

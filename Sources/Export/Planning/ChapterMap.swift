@@ -17,7 +17,7 @@ struct ChapterMap {
     var end: Int64
   }
 
-  /// Ticks per second.
+  /// The number of ticks per second in the times of chapters.
   let timescale: Int32
   /// The chapters in ascending order, without overlap.
   private(set) var chapters: [MappedChapter] = []

@@ -124,10 +124,10 @@ struct CutFinder {
     var tail: Range<Int>
   }
 
-  /// Returns the frames to write for a run.
+  /// Selects the frames to encode and the packets to copy for a playback run.
   ///
   /// - Parameters:
-  ///   - run: The run.
+  ///   - run: The playback run.
   ///   - frames: The frames that the run shows.
   ///   - policy: The methods allowed at the start and the end of the run.
   /// - Returns: The frames to encode and the packets to copy.

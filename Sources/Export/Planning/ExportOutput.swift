@@ -164,7 +164,7 @@ struct ExportOutput: ~Copyable {
 
   /// Writes a video packet that is copied from a source.
   ///
-  /// To keep the copied runs long, audio is written before a packet only every half second.
+  /// Audio is written only every half second, so that long ranges of packets can be copied at once.
   mutating func copy(
     _ location: PacketLocation, of source: StoredMedia, pts: Int64, dts: Int64, duration: Int64,
     runBytes: () -> Int64

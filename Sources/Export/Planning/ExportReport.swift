@@ -6,7 +6,7 @@ public import OvercrankRetiming
 
 /// The result of an export, or of its plan.
 public struct ExportReport: Hashable, Sendable, Codable {
-  /// The audio of an export.
+  /// The report of an export's audio.
   public struct Audio: Hashable, Sendable, Codable {
     /// The algorithm for speeds other than 1; `copy` if all packets were copied.
     public let algorithm: String
@@ -155,9 +155,9 @@ public struct ExportReport: Hashable, Sendable, Codable {
     public let number: Int
     /// The number of shards of the export.
     public let count: Int
-    /// The index of the first output frame, from 0.
+    /// The index of the first output frame in the shard, from 0.
     public let firstFrame: Int64
-    /// The number of output frames.
+    /// The number of output frames in the shard.
     public let frameCount: Int64
   }
 

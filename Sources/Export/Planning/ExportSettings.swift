@@ -33,7 +33,7 @@ public enum CutPolicy: String, Hashable, Sendable, CaseIterable {
   case squeeze
   /// Encodes the frames from the cut to the next independently decodable frame; H.264 only.
   case render
-  /// Refuses the cut with `.cutNotOnKeyFrame`.
+  /// Rejects the cut with an error, `.cutNotOnKeyFrame`.
   case keyframe
 }
 

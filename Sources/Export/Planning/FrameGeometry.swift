@@ -79,7 +79,8 @@ struct FrameGeometry: Sendable {
       scaled = requested?.isTransposed == true ? box.transposed : box
       pixelAspect = nil
     } else if settings.encoding.animatedImage != nil {
-      // Animated images have square pixels.
+      // Animated images have square pixels, so the width is multiplied by the source's pixel aspect
+      // ratio.
       let aspect = source.pixelAspect?.ratio ?? (width: 1, height: 1)
       let (above, below) = (Int128(track.width) * Int128(aspect.width), Int128(aspect.height))
       let width = Int(clamping: (2 * above + below) / (2 * below))

@@ -29,7 +29,7 @@ public struct ExportShard: Hashable, Sendable, Codable, CustomStringConvertible 
     self.count = count
   }
 
-  /// The number and the number of shards, such as `3/8`.
+  /// The number of this shard and the number of all shards, such as `3/8`.
   public var description: String { "\(number)/\(count)" }
 
   /// Returns the path of the shard's file, such as `film.shard-3-of-8.mov` for the output

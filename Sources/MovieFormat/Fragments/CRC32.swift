@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The CRC-32 of Ethernet and PNG (ISO/IEC 3309), computed by tables, eight bytes at a time.
+/// The CRC-32 of Ethernet and PNG (ISO/IEC 3309), computed with tables for eight bytes at a time.
 package enum CRC32 {
   /// Table n contains, for each value of a byte, the remainder of that byte followed by n zero
   /// bytes.

@@ -61,7 +61,7 @@ package struct TimedMetadataTrack {
     var item = BoxBytes()
     item.box(1) { $0.append(bytes: [0xFF]) }
     samples = [Sample(ticks: 0, bytes: item.bytes)]
-    // Phones store a duration of 1/600 s.
+    // Phones give this sample a duration of 1/600 s.
     end = Int64(Self.timescale) / 600
     delay = ticks
   }
@@ -167,7 +167,7 @@ package struct TimedMetadataTrack {
         box.append(UInt32(0))
         box.append(duration)
         box.append(bytes: Array(repeating: 0, count: 16))
-        // The unit matrix.
+        // The unit matrix, which leaves the image unchanged.
         for value in [0x1_0000, 0, 0, 0, 0x1_0000, 0, 0, 0, 0x4000_0000] as [UInt32] {
           box.append(value)
         }
@@ -251,7 +251,7 @@ package struct TimedMetadataTrack {
                 box.append(bytes: Array(key.name.utf8))
               }
               box.box(BoxType.keyDataType) { box in
-                box.append(UInt32(0))  // the well-known types
+                box.append(UInt32(0))  // the namespace of the well-known types
                 box.append(key.type)
               }
             }

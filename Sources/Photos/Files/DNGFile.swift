@@ -70,7 +70,7 @@ enum DNGFile {
     image.fields[0xC614] = .ascii(metadata.values["Model"] ?? "Bayer camera")
     image.fields[0xC621] = .signedRationals(colorMatrix.flatMap { [$0, 10_000] })
     image.fields[0xC628] = .rationals([1, 1, 1, 1, 1, 1])
-    image.fields[0xC65A] = .short(21)  // D65
+    image.fields[0xC65A] = .short(21)  // the illuminant D65
     var sensor = TIFFDirectory()
     sensor.describe(
       width: format.width, height: format.height, bits: [UInt16(pattern.bitsPerSample)],
@@ -135,7 +135,7 @@ extension TIFFDirectory {
     fields[0x0100] = .long(UInt32(width))
     fields[0x0101] = .long(UInt32(height))
     fields[0x0102] = .shorts(bits)
-    fields[0x0103] = .short(1)  // no compression
+    fields[0x0103] = .short(1)  // uncompressed
     fields[0x0106] = .short(photometric)
     fields[0x0111] = .long(0)
     fields[0x0115] = .short(UInt16(bits.count))

@@ -66,7 +66,7 @@ struct ExifMetadata {
     if let thumbnail {
       var directory = TIFFDirectory()
       Self.addResolution(to: &directory)
-      directory.fields[0x0103] = .short(6)  // JPEG
+      directory.fields[0x0103] = .short(6)  // JPEG compression
       directory.fields[0x0213] = .short(1)
       directory.fields[0x0201] = .long(0)
       directory.fields[0x0202] = .long(UInt32(thumbnail.count))

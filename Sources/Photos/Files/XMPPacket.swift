@@ -5,7 +5,7 @@ struct XMPPacket: Sendable {
   /// The movie that a Motion Photo contains at its end.
   struct Movie: Sendable {
     let byteCount: Int64
-    /// The time of the photo in the movie, in microseconds.
+    /// The time in the movie at which the photo was taken, in microseconds.
     let microseconds: Int64
   }
 

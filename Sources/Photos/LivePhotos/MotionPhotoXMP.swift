@@ -29,7 +29,8 @@ enum MotionPhotoXMP {
     private var values: [(name: Substring, value: Substring)] = []
 
     init(_ text: String) {
-      // A value is an attribute or the text of an element. In both cases, it follows its name.
+      // In XMP, a value is an attribute or the text of an element. In both cases, it follows its
+      // name.
       for element in text.split(separator: "<") {
         guard let end = element.firstIndex(of: ">") else { continue }
         let tag = element[..<end]

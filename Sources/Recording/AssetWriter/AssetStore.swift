@@ -20,7 +20,7 @@ final class AssetStore: Sendable {
     var isFinished = false
   }
 
-  /// State that is read for each sample.
+  /// The state that is read for each sample, protected by a lock.
   ///
   /// The lock is never held while a sample is stored.
   struct State {
@@ -51,7 +51,9 @@ final class AssetStore: Sendable {
   /// A mutex with `output` as its value cannot take a frame from outside.
   let isStoring = Mutex(())
   nonisolated(unsafe) var output = Writer()
-  /// The queues for the background thread, nil for inputs whose samples are stored at once.
+  /// The queues of the inputs to the background thread.
+  ///
+  /// Nil for an input whose samples are stored at once.
   let queues: [FrameQueue?]
   let thread = Mutex<BlockingThread?>(nil)
 
@@ -176,8 +178,8 @@ final class AssetStore: Sendable {
       state.startMicroseconds = microseconds
       return true
     }
-    // The tracks of a file share one time axis. Its zero is the session's start, not the first
-    // sample that arrives.
+    // The tracks of a file share one time axis. Its zero is the start of the session, not the first
+    // sample.
     if isStarted, inputs.count > 1 {
       isStoring.withLock { _ in output.writer?.begin(atMicroseconds: microseconds) }
     }

@@ -10,7 +10,7 @@ import OvercrankMediaCore
 ///
 /// Used by one thread at a time.
 protocol AssetTrack: AnyObject {
-  /// An upper limit of the samples per second.
+  /// An upper limit for the number of stored samples per second.
   var samplesPerSecond: Int { get }
   /// The end of the last sample in ticks of the track.
   var endTicks: Int64 { get }
@@ -43,7 +43,7 @@ typealias AssetTrackStore = (
 
 /// A video track.
 ///
-/// Its ticks are microseconds.
+/// One tick is one microsecond.
 final class VideoAssetTrack: AssetTrack {
   private var pipeline: any VideoPipeline
   /// A copy of the pipeline's codec parameters.
@@ -118,7 +118,7 @@ final class VideoAssetTrack: AssetTrack {
 
 /// A track of PCM samples, which are encoded.
 ///
-/// Its ticks are samples.
+/// One tick is the duration of one audio sample.
 final class SampleAssetTrack: AssetTrack {
   private var blocks: AudioBlockEncoder
   private let format: AudioFormat
@@ -201,7 +201,7 @@ final class SampleAssetTrack: AssetTrack {
 
 /// A track of compressed audio, which is copied.
 ///
-/// Its ticks are samples.
+/// One tick is the duration of one audio sample.
 final class PacketAssetTrack: AssetTrack {
   private let packets: SourceFormat.AudioPackets
   private(set) var endTicks: Int64 = 0

@@ -96,7 +96,7 @@ public final class AssetWriterInput: Sendable {
     return owner.writer?.isReady(input: owner.index) ?? false
   }
 
-  /// Appends a captured frame at its own time.
+  /// Appends a captured frame at its presentation time.
   ///
   /// - Throws: As ``append(bytes:at:)`` does.
   public func append(_ sample: SampleBuffer) throws(MediaError) {
@@ -105,7 +105,7 @@ public final class AssetWriterInput: Sendable {
     }
   }
 
-  /// Appends captured audio at its own time.
+  /// Appends captured audio at its presentation time.
   ///
   /// - Throws: As ``append(bytes:at:)`` does.
   public func append(_ sample: AudioSampleBuffer) throws(MediaError) {

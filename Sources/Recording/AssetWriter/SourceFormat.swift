@@ -15,7 +15,7 @@ public struct SourceFormat: Hashable, Sendable {
     case packets(AudioPackets)
   }
 
-  /// Compressed audio.
+  /// The format of compressed audio.
   struct AudioPackets: Hashable, Sendable {
     var codec: AudioCodec
     var sampleRate: Int

@@ -9,8 +9,8 @@ import OvercrankMediaCore
 final class AlignedMicrophone: AlignedAudio {
   /// The time to wait for late audio, in seconds.
   ///
-  /// The sound card's buffer holds only 0.5 s. A card that is later than that has lost the samples
-  /// anyway.
+  /// The sound card's buffer holds only 0.5 s, so audio that is still missing after this time has
+  /// been lost by the card.
   ///
   /// Tests on busy machines use a longer time.
   @TaskLocal static var timeout: Int64 = 1

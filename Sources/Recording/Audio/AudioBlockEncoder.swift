@@ -19,7 +19,7 @@ struct AudioBlockEncoder: ~Copyable {
   private(set) var recent: [[Float]]
   /// The number of samples that the decoder discards at the start of the file.
   private let padding: Int64
-  /// The number of blocks in `recent`.
+  /// The number of blocks whose samples are kept in `recent`.
   ///
   /// FFmpeg's AAC encoder distorts a tone in its first three blocks.
   private static let recentBlocks = 4

@@ -5,7 +5,7 @@ public import OvercrankMediaCore
 
 /// The report of a take's audio.
 public struct RecordedAudio: Hashable, Sendable, Codable {
-  /// The device: a microphone, or a camera with audio.
+  /// The name of the device, which is a microphone or a camera with audio.
   public var device = ""
   /// The codec.
   public var codec = AudioCodec.pcm
@@ -27,7 +27,7 @@ public struct RecordedAudio: Hashable, Sendable, Codable {
   ///
   /// Nil for a take that is too short to measure.
   public var driftPPM: Double?
-  /// The greatest measured synchronization error.
+  /// The greatest measured synchronization error between audio and video.
   public var maxSyncError: Duration?
 
   private enum CodingKeys: String, CodingKey {

@@ -52,7 +52,7 @@ struct TakeWriter: ~Copyable {
   private(set) var first: FrameObservation?
   /// The duration of the last frame in microseconds, set by ``finish()``.
   private(set) var lastDuration: Int64 = 0
-  /// The number of audio samples in the take.
+  /// The number of audio samples per channel in the file.
   private(set) var audioSampleCount: Int64 = 0
   /// The final report of the audio, or nil for a take without audio.
   private(set) var audioAccount: RecordedAudio?
@@ -268,7 +268,9 @@ struct TakeWriter: ~Copyable {
     return .taken
   }
 
-  /// Writes the frame index up to now, so that a kill does not lose the stored frames.
+  /// Writes the frame index up to now.
+  ///
+  /// If the process is killed, the frames stored so far are then not lost.
   ///
   /// - Throws: `LibAVError` if writing fails.
   mutating func flush() throws(LibAVError) {

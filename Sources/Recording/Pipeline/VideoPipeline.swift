@@ -57,7 +57,7 @@ struct VideoSample {
   /// Whether no other sample depends on this one.
   var isDroppable = false
 
-  /// Creates a sample that is decoded when it is shown.
+  /// Creates a sample whose decoding time equals its presentation time.
   init(time: Int64, isKeyFrame: Bool) {
     (self.time, decodeTime, self.isKeyFrame) = (time, time, isKeyFrame)
   }

@@ -25,7 +25,7 @@ struct MovieTake {
   var controls: [String: String] = [:]
   /// The rotation, mirroring and zoom of the connection, or nil without a connection.
   var geometry: ConnectionGeometry?
-  /// The trigger of a clip, or nil for a take without trigger.
+  /// The trigger of a clip, or nil for a take without a trigger.
   var trigger: CaptureTrigger?
   /// Returns the current items of the file's metadata, or is nil if the items cannot change during
   /// the take.

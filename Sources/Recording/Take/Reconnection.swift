@@ -12,7 +12,7 @@ import Synchronization
 /// When the session restarts the camera in the mode of the take, the take gets a new queue for the
 /// new buffers.
 final class Reconnection: Sendable {
-  /// A sink and its queue.
+  /// A sink for the camera's frames, and the queue that the sink fills.
   struct Stream: Sendable {
     let sink: TakeSink
     let queue: FrameQueue

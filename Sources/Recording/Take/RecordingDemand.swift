@@ -4,7 +4,7 @@ import OvercrankCapture
 package import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 
-/// The resources that a recording of a mode needs, estimated without the device.
+/// An estimate of the resources that a recording in a capture mode needs.
 package struct RecordingDemand: Hashable, Sendable {
   /// The data rate of the movie in bytes per second, with the default codec.
   ///

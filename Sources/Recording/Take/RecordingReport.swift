@@ -9,7 +9,7 @@ public import OvercrankMediaCore
 public struct RecordingReport: Hashable, Sendable, Codable {
   /// The path of the file.
   public var path = ""
-  /// The recorded mode, as in `CaptureFormat.id`.
+  /// The ID of the capture format, as in `CaptureFormat.id`.
   public var mode = ""
   /// The requested frame rate.
   public var requestedFrameRate: FrameRate

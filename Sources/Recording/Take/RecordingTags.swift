@@ -32,8 +32,8 @@ enum RecordingTags {
     var firstSequence: Int64
     /// The gaps.
     ///
-    /// Nil while the file grows. If the recording is killed, its tag then does not claim that it
-    /// has no gaps.
+    /// Nil while the file grows, because an empty array would state that the recording has no gaps.
+    /// That would be wrong if the process is killed.
     var gaps: [Gap]?
     /// The values of the camera's controls at the start of the take, by name.
     ///

@@ -12,7 +12,8 @@ public struct RecoveryReport: Hashable, Sendable, Codable {
   public let wasIntact: Bool
   /// The recorded device, or nil if the file does not contain it.
   public package(set) var device: String?
-  /// The recorded mode, as in `CaptureFormat.id`, or nil if the file does not contain it.
+  /// The ID of the capture format, as in `CaptureFormat.id`, or nil if the file does not contain
+  /// it.
   public package(set) var mode: String?
   /// The number of frames in the file after the recovery.
   public package(set) var frameCount: Int64 = 0

@@ -16,8 +16,8 @@ public struct SegmentSettings: Sendable {
   /// The time to wait for a camera that was lost, or that is in another mode.
   ///
   /// A session that was running before the take may change the camera's mode for a photo. If the
-  /// camera returns in time, the take goes on in the next file, and the missing periods are
-  /// `lostDevice` in the ledger of the take. Nil ends the take when the camera is lost.
+  /// camera returns in time, the take continues in the next file, and the ledger of the take counts
+  /// the missing periods as `lostDevice`. If nil, the take ends when the camera is lost.
   public var reconnectTimeout: MediaTime?
   /// Returns the path of the file with this number, from 1.
   ///

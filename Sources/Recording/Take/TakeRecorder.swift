@@ -7,7 +7,7 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// A take while its file grows.
+/// Writes the growing file of a take.
 ///
 /// Stores frames one by one and creates the report at the end.
 struct TakeRecorder: ~Copyable {
@@ -20,7 +20,7 @@ struct TakeRecorder: ~Copyable {
   private var limits: FileLimits
   /// The reason why a limit ended the take, and the first frame after the limit.
   private(set) var limit: (reason: StopReason, next: FrameObservation)?
-  /// How the file ended, once it has.
+  /// The end of the file, or nil while the file is open.
   private var end: CaptureEnd?
 
   /// Starts a take in an empty file.
@@ -95,7 +95,9 @@ struct TakeRecorder: ~Copyable {
     take.control.stop(Self.reason(to: error))
   }
 
-  /// Writes the frame index up to now, so that a kill does not lose the stored frames.
+  /// Writes the frame index up to now.
+  ///
+  /// If the process is killed, the frames stored so far are then not lost.
   mutating func flush() {
     do throws(LibAVError) { try writer.flush() } catch {
       // The first error is kept, since it causes the later ones.

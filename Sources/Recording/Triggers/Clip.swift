@@ -21,7 +21,7 @@ final class Clip {
   /// Nil until it has arrived.
   private var next: FrameObservation?
   private var take: TakeRecorder?
-  /// Whether frames may depend on previous frames.
+  /// Whether frames may depend on previous frames for decoding.
   private let needsKeyFrames: Bool
   private var isBegun = false
 

@@ -53,7 +53,7 @@ public struct TriggerSettings: Sendable {
   /// If false, the capture starts the session.
   package var requiresRunningSession = false
 
-  /// The details of one clip.
+  /// The path and the metadata of one clip.
   package struct ClipDetails: Sendable {
     package var path: String
     package var overwrites: Bool
@@ -75,7 +75,7 @@ public struct TriggerSettings: Sendable {
   }
 }
 
-/// The time around which a clip is recorded.
+/// A trigger, whose time is the time around which a clip is recorded.
 public struct CaptureTrigger: Hashable, Sendable {
   /// The source of a trigger.
   public enum Source: String, Hashable, Sendable, CaseIterable, Codable {
@@ -174,7 +174,7 @@ public struct TriggeredReport: Hashable, Sendable, Codable {
   /// If the driver did not deliver the first frame, its time is computed from the sequence number
   /// of the first delivered frame.
   public var startupDuration: Duration?
-  /// The recorded mode, as in `CaptureFormat.id`.
+  /// The ID of the capture format, as in `CaptureFormat.id`.
   public var mode = ""
   /// The video codec.
   public var codec: VideoCodec?

@@ -49,7 +49,7 @@ struct TriggeredTake {
     ///
     /// Used only for H.264.
     var keyFrames: [Bool] = []
-    /// The number of frames that were stored in clips whose files were then removed.
+    /// The number of frames that were stored in clips whose files were removed afterwards.
     var lostWithClips: Int64 = 0
     var account: FrameAccount
     var report: TriggeredReport
