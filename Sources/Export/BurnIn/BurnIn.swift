@@ -28,7 +28,8 @@ public struct BurnIn: Hashable, Sendable {
   public var mark: MediaTime?
   /// An image file, such as a PNG with alpha; nil for no logo.
   ///
-  /// A logo that exceeds a quarter of the frame's width or height is scaled down to that.
+  /// A logo keeps its size, unless it exceeds a quarter of the frame's width or height. It is then
+  /// scaled down to fit.
   public var logoPath: String?
 
   /// The font of the text; nil for the library's own 5x7 dot font, which programs can read back.

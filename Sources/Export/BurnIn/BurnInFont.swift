@@ -8,7 +8,7 @@ public struct BurnInFont: Hashable, Sendable, CustomDebugStringConvertible {
   package static let characters: ClosedRange<UInt8> = 0x20...0x7E
   /// The width of the stored shape of a character in pixels.
   ///
-  /// It exceeds the width in a frame of 4096 pixels.
+  /// It exceeds the width of a character that is drawn in a frame of 4096 pixels.
   package static let cellWidth = 80
   package static let cellHeight = 120
 

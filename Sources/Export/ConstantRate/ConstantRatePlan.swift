@@ -157,8 +157,8 @@ struct ConstantRatePlan: Sendable {
 
   /// Returns the segments with at least three fewer source frames than output frames.
   ///
-  /// Rounding at the two ends of a segment can make a difference of up to two frames, so smaller
-  /// differences are ignored.
+  /// Rounding at the two ends of a segment can make a difference of up to two frames, so
+  /// differences of one or two frames are ignored.
   private static func sparse(
     _ track: CompositionTrack, _ slots: OutputFrameGrid, _ times: [Rational]
   ) throws -> [ExportReport.LowRateRange] {

@@ -207,7 +207,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
   public internal(set) var avEndDifference: Duration?
   /// The metadata and tracks of the sources that the output does not keep.
   public internal(set) var lostMetadata: [String] = []
-  /// Warnings about the output, despite which the export succeeded.
+  /// Warnings about the output.
   ///
   /// A warning does not make the export fail.
   public internal(set) var warnings: [String] = []

@@ -10,7 +10,7 @@ import Synchronization
 extension AssetStore {
   /// Rejects further samples and stores the queued ones.
   ///
-  /// Returns false if it was called before.
+  /// Returns false if this method was called before.
   private func close() -> Bool {
     let wasOpen = state.withLock { state in
       defer { state.isOpen = false }

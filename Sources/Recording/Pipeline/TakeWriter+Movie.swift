@@ -110,7 +110,7 @@ extension TakeWriter {
   mutating func storeValues(isEnd: Bool = false) throws(LibAVError) {
     guard !values.waiting.isEmpty, movie != nil else { return }
     let end: PendingValues.End = isEnd ? nextFileStart.map { .file($0) } ?? .take : .none
-    // Reordered frames may still be stored between the last ones, so the values of the last 32
+    // Reordered frames may still be stored between the last ones, so metadata values of the last 32
     // frames wait.
     let stored = values.take(
       times: storedMicroseconds, margin: plan.isReordered ? 32 : 0, clock: account.clock, end: end)

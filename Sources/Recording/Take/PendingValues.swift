@@ -27,7 +27,7 @@ struct PendingValue: Sendable {
 
 /// The metadata values of a take that wait for their frames.
 struct PendingValues {
-  /// The end that follows the frames known so far.
+  /// Whether more frames may follow the stored ones.
   enum End {
     /// More frames of the file may come.
     case none
@@ -55,7 +55,7 @@ struct PendingValues {
   ///   - margin: The number of frames at the end of `times` between which reordered frames may
   ///     still be stored.
   ///   - clock: The clock that converts capture times to times of the file.
-  ///   - end: The end that follows these frames.
+  ///   - end: Whether more frames may follow the stored ones.
   /// - Returns: The values, in order of arrival.
   mutating func take(
     times: [Int64], margin: Int, clock: PausableClock, end: End

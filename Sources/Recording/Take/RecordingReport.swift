@@ -146,8 +146,8 @@ extension RecordingReport {
     gaps = (others + missing).sorted { ($0.time.seconds) < ($1.time.seconds) }
   }
 
-  /// Corrects the report if only the first of the frames that were counted as stored reached the
-  /// disk.
+  /// Corrects the report if only the first `count` frames reached the disk, although more were
+  /// counted as stored.
   ///
   /// - Parameters:
   ///   - count: The number of frames in the file.
@@ -161,8 +161,8 @@ extension RecordingReport {
       duration = MediaTime(microseconds: times[Int(count)])
     }
     intervals = FrameIntervals(microseconds: Array(times.prefix(Int(count))))
-    // All frames after the last one on disk are lost, so they form a single gap with the gaps
-    // between them.
+    // All frames after the last one on disk are lost. These frames and the gaps between them become
+    // a single gap.
     var after = FrameGap(afterIndex: count - 1, count: lost, time: duration, cause: .lostWriter)
     var kept: [FrameGap] = []
     for gap in gaps {

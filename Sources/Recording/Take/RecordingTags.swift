@@ -49,7 +49,7 @@ enum RecordingTags {
     ///
     /// Nil without a trigger.
     var trigger: Trigger?
-    // Recovery rebuilds the frame account from these three values and the frame rate.
+    // Recovery rebuilds the frame account from this value, the two below and the frame rate.
     var switchedOnUs: Int64?
     var beginsWithStream: Bool?
     var countsExactly: Bool?
