@@ -9,7 +9,7 @@ extension Asset {
   /// Marks are stored as chapters, so other players show them, too. An export moves each mark
   /// together with its frame.
   public struct Mark: Hashable, Sendable {
-    /// The name.
+    /// The name of the mark, which is the title of its chapter.
     public let name: String
     /// The time of the mark after the first frame.
     public let time: MediaTime

@@ -15,7 +15,7 @@ extension AssetIndex {
     return try videoTrack(track, allowsTruncation: allowsTruncation)
   }
 
-  /// Creates a video track with its frames and format, which can be decoded.
+  /// Creates a video track that can be decoded, with its frames and its format.
   func videoTrack(
     _ track: TrackFormat, allowsTruncation: Bool
   ) throws(MediaError) -> VideoTrack {
@@ -95,7 +95,7 @@ extension AssetIndex {
     return Presentation(records: timed, isMade: true)
   }
 
-  /// The packets of a track; in AVI, with a better duration of the last one.
+  /// The packets of a track; in an AVI file, the duration of the last one is corrected.
   ///
   /// AVI stores no durations, so libavformat gives each packet one period of the rate in the
   /// header. That rate may be higher than the rate of the frames, with empty packets between
@@ -178,7 +178,7 @@ extension AssetIndex {
     return try audioTrack(track, origin: video, allowsTruncation: allowsTruncation)
   }
 
-  /// Creates an audio track with its format and samples, which can be decoded.
+  /// Creates an audio track that can be decoded, with its format and its samples.
   ///
   /// Returns nil for an empty track.
   func audioTrack(

@@ -23,7 +23,7 @@ public struct FrameReader: ~Copyable {
   /// Other frames are decoded only if a requested frame depends on them. Nil means that all frames
   /// may be requested.
   private var wanted: [Bool]?
-  /// The pixel converter.
+  /// Converts decoded frames to the pixel format of the caller's buffer.
   ///
   /// `converterFormat` is the format that it was created for.
   var converter: FrameConverter?

@@ -7,7 +7,7 @@ import OvercrankMovieFormat
 
 /// The byte locations of an asset's video packets in its file.
 package struct PacketLayout {
-  /// The open file.
+  /// The asset's file, opened for reading.
   package let file: OpenFile
   /// The locations and the flags of the packets, in decode order.
   package let locations: [PacketLocation]

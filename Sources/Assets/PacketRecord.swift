@@ -8,9 +8,7 @@ import OvercrankMovieFormat
 ///
 /// Its times are in the file's ticks.
 struct PacketRecord: Hashable {
-  /// The presentation time.
-  ///
-  /// While the presentation time is unknown, this is the decode time.
+  /// The presentation time, or the decode time while the presentation time is unknown.
   var pts: Int64
   var dts: Int64?
   var duration: Int64

@@ -5,7 +5,7 @@ import OvercrankLinuxSystem
 public import OvercrankMediaCore
 import Synchronization
 
-/// Decodes the frames of an asset that a list names to raw bytes, in the order of the list.
+/// Decodes frames of an asset to raw bytes, in the order of a list of their indices.
 ///
 /// For intra-only codecs such as Motion JPEG, several threads decode different frames. For other
 /// codecs, libavcodec uses several threads if possible. While the caller uses a frame, the next few
@@ -35,7 +35,7 @@ public struct RawFrameSequence: ~Copyable {
       byteCount = try image?.packedByteCount() ?? 0
     }
 
-    /// The bytes.
+    /// The bytes of the frame.
     ///
     /// With the policy `skip`, nil for a frame that cannot be decoded.
     ///
@@ -59,7 +59,8 @@ public struct RawFrameSequence: ~Copyable {
 
   /// The greatest number of frames in the block that one thread decodes at a time.
   private static let blockLength = 4
-  /// The greatest number of bytes in such a block, unless a single frame is larger.
+  /// The greatest number of bytes in the block that one thread decodes at a time, unless a single
+  /// frame is larger.
   private static let blockBytes = 16 << 20
 
   /// The queues of decoded frames, one for each worker, each in the order of the list.

@@ -5,7 +5,7 @@ public import OvercrankMediaCore
 
 /// The video track of an asset.
 public struct VideoTrack: Sendable {
-  /// The codec.
+  /// The codec of the video.
   public let codec: VideoCodec
   /// The stored width in pixels.
   public let width: Int
@@ -55,7 +55,7 @@ public struct VideoTrack: Sendable {
 
 /// The audio track of an asset.
 public struct AudioTrack: Sendable {
-  /// The codec.
+  /// The codec of the audio.
   public let codec: AudioCodec
   /// The sample rate in hertz.
   public let sampleRate: Int

@@ -92,10 +92,8 @@ extension AVPixelFormat {
 
   /// A format in which frames can be rotated by 90°.
   ///
-  /// Otherwise this is the format itself.
-  ///
   /// If chroma is subsampled differently in the two directions, as in 4:2:2, this is the 4:4:4
-  /// format of the same depth.
+  /// format of the same depth. Otherwise this is the format itself.
   package var withEvenChroma: AVPixelFormat {
     guard let components = PixelComponents(self),
       components.chromaShift.x != components.chromaShift.y

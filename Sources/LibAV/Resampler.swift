@@ -210,7 +210,7 @@ package struct ResamplerError: Error, Hashable, Sendable, CustomStringConvertibl
     case steer = "correct the sampling rate"
   }
 
-  /// The failed operation.
+  /// The operation that failed.
   package let operation: Operation
   /// The negative `AVERROR` code.
   package let code: Int32

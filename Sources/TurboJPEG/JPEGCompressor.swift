@@ -6,7 +6,7 @@ import CTurboJPEG
 ///
 /// It must be used by one thread only.
 package struct JPEGCompressor: ~Copyable {
-  /// The chroma subsampling.
+  /// The chroma subsampling of an image.
   package enum ChromaSampling {
     case gray, yuv420, yuv422, yuv444
 

@@ -220,7 +220,7 @@ package struct TimedMetadataTrack {
     if isQuickTime {
       box.box(0x676D_6864) { box in  // gmhd
         box.fullBox(0x676D_696E, version: 0, flags: 0) { box in  // gmin
-          // The mode and color with which such media would be drawn.
+          // The graphics mode and color with which the media would be drawn if it were visible.
           for value in [0x40, 0x8000, 0x8000, 0x8000, 0, 0] as [UInt16] { box.append(value) }
         }
       }

@@ -28,7 +28,7 @@ final class PhotoProcessor: Sendable {
     let listener: @Sendable (PhotoEvent) -> Void
     var hasBegun = false
     var isStopRequested = false
-    /// The capture as one that sets exposure, light or mode; nil if it sets none.
+    /// The part of the capture that sets exposure, light or mode; nil if nothing is set.
     var controlled: ControlledCapture?
     /// The value of Exif's field `Flash`, or nil if the camera has no light.
     var flash: Int?

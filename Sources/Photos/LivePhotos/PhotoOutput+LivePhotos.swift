@@ -14,9 +14,9 @@ extension PhotoOutput {
   /// Enables or disables Live Photos.
   ///
   /// While Live Photos are enabled, the session has an additional movie output, which keeps the
-  /// last 1.5 s of frames and audio in memory. Soon after the start of the session, a Live Photo
-  /// has a shorter time before the photo. Disable Live Photos before you remove this output from
-  /// its session. Movies in progress then end early.
+  /// last 1.5 s of frames and audio in memory. In the first 1.5 s of the session, the movie of a
+  /// Live Photo starts less than 1.5 s before the photo. Disable Live Photos before you remove this
+  /// output from its session. Movies in progress then end early.
   ///
   /// - Throws: `MediaError` with `.notConnected` if the output belongs to no session with a camera,
   ///   or `.badConfiguration` if the session rejects the movie output.

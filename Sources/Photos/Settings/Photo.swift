@@ -8,7 +8,7 @@ public struct Photo: Sendable {
   public let uniqueID: Int64
   /// The index of the photo in its capture, from 0.
   public let index: Int
-  /// The file format.
+  /// The format of the photo's file.
   public let format: PhotoFormat
   /// The width in pixels of the stored image, before viewers apply Exif's `Orientation`.
   public let width: Int

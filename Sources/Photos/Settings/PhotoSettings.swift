@@ -45,7 +45,7 @@ public struct PhotoSettings: Sendable {
   ///
   /// Each ``PhotoEvent`` contains this number.
   public var uniqueID: Int64 { token.id }
-  /// The file format.
+  /// The format of the photo files.
   public var format: PhotoFormat
   /// The JPEG quality from 1 to 100, or nil.
   ///
@@ -178,7 +178,7 @@ public struct PhotoSettings: Sendable {
 public struct ResolvedPhotoSettings: Hashable, Sendable {
   /// The number that identifies the capture.
   public let uniqueID: Int64
-  /// The file format.
+  /// The format of the photo files.
   public let format: PhotoFormat
   /// The width in pixels of the stored images.
   ///

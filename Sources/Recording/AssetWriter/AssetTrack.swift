@@ -41,7 +41,7 @@ typealias AssetTrackStore = (
   _ bytes: UnsafeRawBufferPointer, _ ticks: Int64, _ duration: Int64, _ isKeyFrame: Bool
 ) throws(LibAVError) -> Void
 
-/// A video track.
+/// A video track of an asset writer.
 ///
 /// One tick is one microsecond.
 final class VideoAssetTrack: AssetTrack {

@@ -7,7 +7,7 @@ public import OvercrankMediaCore
 public struct RecordedAudio: Hashable, Sendable, Codable {
   /// The name of the device, which is a microphone or a camera with audio.
   public var device = ""
-  /// The codec.
+  /// The codec of the audio in the file.
   public var codec = AudioCodec.pcm
   /// The sample rate in the file, in hertz.
   public var sampleRate = 0

@@ -64,7 +64,7 @@ public struct RecordingReport: Hashable, Sendable, Codable {
   /// The counterpart of `AVErrorRecordingSuccessfullyFinishedKey`. Independent of ``problem``: if
   /// the device was disconnected, the file is playable although the take has a problem.
   public var isPlayable = false
-  /// The video codec.
+  /// The codec of the recorded video.
   public var codec: VideoCodec?
   /// The encoding of the video.
   ///
@@ -181,7 +181,7 @@ extension RecordingReport {
 
 /// The encoding of a take's video.
 public struct RecordedVideo: Hashable, Sendable, Codable {
-  /// The codec.
+  /// The codec of the video in the file.
   public var codec: VideoCodec
   /// The H.264 profile by its libx264 name, such as `high`.
   ///
@@ -235,13 +235,13 @@ public struct RecordingPause: Hashable, Sendable, Codable {
 
 /// Percentiles of the intervals between stored frames.
 public struct FrameIntervals: Hashable, Sendable, Codable {
-  /// The median.
+  /// The median interval.
   public let p50: Duration
-  /// The 95th percentile.
+  /// The 95th percentile of the intervals.
   public let p95: Duration
-  /// The 99th percentile.
+  /// The 99th percentile of the intervals.
   public let p99: Duration
-  /// The maximum.
+  /// The longest interval.
   public let max: Duration
 
   /// Computes the percentiles of the intervals between frame times in microseconds.

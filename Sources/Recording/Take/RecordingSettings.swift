@@ -56,7 +56,7 @@ public struct RecordingSettings: Sendable {
   /// are never droppable. Droppable frames are stored up to this many frames late. If the process
   /// is killed, that many more frames are lost. Nil makes every frame a reference frame.
   public var referenceFrameInterval: Int?
-  /// The audio codec.
+  /// The codec of the recorded audio.
   ///
   /// Nil selects AAC, or PCM for lossless video.
   public var audioCodec: AudioCodec?

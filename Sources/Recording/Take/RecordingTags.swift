@@ -30,7 +30,7 @@ enum RecordingTags {
     var mode: String
     var firstCaptureNs: Int64
     var firstSequence: Int64
-    /// The gaps.
+    /// The gaps in the recording.
     ///
     /// Nil while the file grows, because an empty array would state that the recording has no gaps.
     /// That would be wrong if the process is killed.

@@ -115,7 +115,7 @@ struct TakeRecorder: ~Copyable {
     do throws(LibAVError) { try writer.lead(in: frames, to: first) } catch { fail(error) }
   }
 
-  /// The current progress.
+  /// The current progress of the recording.
   func progress(queueFill: Double) -> MovieFileOutput.Progress {
     MovieFileOutput.Progress(
       stored: writer.storedCount, missing: writer.account.ledger.dropped,

@@ -52,7 +52,7 @@ final class Clip {
   /// The number of frames in the file so far.
   var storedCount: Int64 { take?.storedCount ?? 0 }
 
-  /// The current progress.
+  /// The current progress of the clip's recording.
   func progress(queueFill: Double) -> MovieFileOutput.Progress? {
     take?.progress(queueFill: queueFill)
   }

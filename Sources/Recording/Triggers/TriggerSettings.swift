@@ -176,7 +176,7 @@ public struct TriggeredReport: Hashable, Sendable, Codable {
   public var startupDuration: Duration?
   /// The ID of the capture format, as in `CaptureFormat.id`.
   public var mode = ""
-  /// The video codec.
+  /// The codec of the recorded video.
   public var codec: VideoCodec?
   /// The capacity of the ring in bytes.
   public var ringCapacity = 0
