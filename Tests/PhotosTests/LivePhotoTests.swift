@@ -28,7 +28,7 @@ struct LivePhotoTests {
         .action { if output.processor.livePhotos.map(isDone) != true { usleep(500) } }
       }
     }
-    var (script, count) = (wait { $0.isReady }, 0)
+    var (script, count) = (wait { if case .filling = $0.ring { true } else { false } }, 0)
     for (number, frame) in try zip(frames, PhotoCamera.frames(frames)) {
       script.append(frame)
       if let step = steps[number] { script.append(step) }
@@ -258,6 +258,32 @@ struct LivePhotoTests {
     #expect(
       story == ["begin", "will", "did", "photo 400", "no movie: disk_full", "ended by disk_full"])
     #expect(try PhotoCamera.number(in: bytes(of: path)) == 400)
+  }
+
+  @Test func `A photo does not wait for a movie that cannot be recorded`() async throws {
+    let (requests, scratch) = (Requests(), try Scratch())
+    let path = scratch.file("a.jpg")
+    var settings = settings(path)
+    settings.livePhoto?.waitsForPreRoll = true
+    let output = PhotoOutput()
+    let waits = (0..<200_000).map { _ in
+      ScriptedDriver.Step.action {
+        if case .failed = output.processor.livePhotos?.ring { return }
+        usleep(500)
+      }
+    }
+    let camera = try PhotoCamera(
+      PhotoCamera.frames(0..<3) + waits + [requests.step(settings)] + PhotoCamera.frames(3..<9),
+      output: output)
+    requests.join(output)
+    try output.setLivePhotoCaptureEnabled(true)
+    // The recorder cannot record outside a session.
+    camera.session.removeOutput(try #require(output.processor.livePhotos).output)
+    try await camera.playToEnd()
+    let (_, story) = try await Self.movie(of: try #require(requests.captures.first))
+    #expect(story.first == "begin" && story.contains { $0.hasPrefix("photo ") }, "\(story)")
+    #expect(story.suffix(2) == ["no movie: not_connected", "ended by not_connected"], "\(story)")
+    #expect(try scratch.names() == ["a.jpg"])
   }
 
   @Test func `Refuses Live Photos in memory or bursts or when disabled`() async throws {

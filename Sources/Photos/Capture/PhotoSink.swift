@@ -25,7 +25,7 @@ final class PhotoSink: FrameSink {
     let keepsRecentFrames = Atomic<Bool>(true)
     /// The time from which frames are available for the movies of Live Photos, in microseconds.
     ///
-    /// `Int64.max` until this time is known.
+    /// `Int64.max` until this time is known, and `Int64.min` if there can be no movies.
     let ringStart = Atomic<Int64>(.max)
     /// Whether this is the only output of the session.
     let isAlone = Atomic<Bool>(false)

@@ -25,14 +25,23 @@ final class LivePhotoRecorder: Sendable {
     let xmp: [String: String]
   }
 
+  /// The state of the ring that holds the frames before a photo.
+  enum Ring {
+    /// No frame has been added to the ring yet, or the stream has ended.
+    case empty
+    /// Frames are being added to the ring.
+    case filling
+    /// The ring cannot be filled, so photos of this stream get no movies.
+    case failed(MediaError)
+  }
+
   private struct State {
     var requests: [Int64: Request] = [:]
     var hasThread = false
     /// Whether the recorder's thread must record another stream.
     var isWanted = false
     var isEnded = false
-    /// Whether frames are being added to the ring.
-    var isReady = false
+    var ring = Ring.empty
     /// The number of movies that have been started.
     var startedCount = 0
   }
@@ -46,17 +55,16 @@ final class LivePhotoRecorder: Sendable {
   let output: MovieFileOutput
   private let state = Mutex(State())
   private let didEnd: @Sendable (Request, Result<RecordingReport, MediaError>) -> Void
-  private let didBecomeReady: @Sendable (Bool) -> Void
+  private let ringDidChange: @Sendable (Ring) -> Void
 
   /// Creates a recorder.
   ///
   /// - Parameters:
-  ///   - didBecomeReady: Called with true when the first frames are added to the ring, and with
-  ///     false at the end of the stream.
-  ///   - didEnd: Called with the result of each movie. Both closures are called on a thread of the
-  ///     recorder.
+  ///   - ringDidChange: Called with each new state of the ring, on the recorder's thread or by
+  ///     ``begin()``.
+  ///   - didEnd: Called with the result of each movie, on the recorder's thread or by ``record(_:)``.
   init(
-    didBecomeReady: @escaping @Sendable (Bool) -> Void,
+    ringDidChange: @escaping @Sendable (Ring) -> Void,
     didEnd: @escaping @Sendable (Request, Result<RecordingReport, MediaError>) -> Void
   ) {
     // Each clip gets its own path, so this path only selects the container.
@@ -67,7 +75,7 @@ final class LivePhotoRecorder: Sendable {
     settings.verifiesFrameRate = false
     output = MovieFileOutput(settings: settings)
     self.didEnd = didEnd
-    self.didBecomeReady = didBecomeReady
+    self.ringDidChange = ringDidChange
   }
 
   /// Starts to record the stream that is running or about to start.
@@ -78,8 +86,10 @@ final class LivePhotoRecorder: Sendable {
       return state.isWanted && !state.hasThread
     }
     guard startsThread else { return }
+    setRing(.empty)
     do throws(MediaError) { try BlockingThread.started { [self] in run() }.detach() } catch {
       state.withLock { $0.hasThread = false }
+      setRing(.failed(error))
     }
   }
 
@@ -92,6 +102,7 @@ final class LivePhotoRecorder: Sendable {
   /// Records the movie around the frame of a photo.
   func record(_ request: Request) {
     let error = state.withLock { state -> MediaError? in
+      if case .failed(let error) = state.ring { return error }
       guard state.hasThread, !state.isEnded else { return Self.streamEnded }
       state.requests[request.id] = request
       return nil
@@ -107,12 +118,16 @@ final class LivePhotoRecorder: Sendable {
   /// The number of movies that have been started.
   var startedCount: Int { state.withLock { $0.startedCount } }
 
-  /// Whether frames are being added to the ring.
-  var isReady: Bool { state.withLock { $0.isReady } }
+  var ring: Ring { state.withLock { $0.ring } }
 
   private static let streamEnded = MediaError(
     .notConnected, "the movie of the Live Photo ended, because the camera stopped",
     recovery: "start the session again")
+
+  private func setRing(_ ring: Ring) {
+    state.withLock { $0.ring = ring }
+    ringDidChange(ring)
+  }
 
   private func run() {
     var triggers = TriggerSettings(preDuration: Self.halfDuration, postDuration: Self.halfDuration)
@@ -130,20 +145,21 @@ final class LivePhotoRecorder: Sendable {
     while proceeds() {
       do throws(MediaError) {
         let report = try output.record(on: triggers) { [self] event in
-          guard case .waiting = event else { return }
-          state.withLock { $0.isReady = true }
-          didBecomeReady(true)
+          if case .waiting = event { setRing(.filling) }
         }
         error = report.problem
+        setRing(.empty)
         // If the disk was full, later movies may succeed, so the same stream is recorded again.
         if report.stoppedBy == .diskFull || report.stoppedBy == .error {
           state.withLock { $0.isWanted = !$0.isEnded }
         }
-      } catch let problem { error = problem }
-      didBecomeReady(false)
+      } catch let problem {
+        error = problem
+        setRing(.failed(problem))
+      }
       // The remaining requests arrived too late for this stream.
       let rest = state.withLock { state in
-        defer { (state.requests, state.isReady) = ([:], false) }
+        defer { state.requests = [:] }
         return state.requests.values.sorted { $0.time < $1.time }
       }
       for request in rest { didEnd(request, .failure(error ?? Self.streamEnded)) }

@@ -34,9 +34,15 @@ extension PhotoOutput {
         .notConnected, "Live Photos need a camera whose frames can be stored as photos",
         recovery: "add the output to a session with a camera first")
     }
-    let recorder = LivePhotoRecorder { [weak processor, options] isReady in
-      let now = isReady ? processor?.now : nil
-      options.ringStart.store(now ?? .max, ordering: .relaxed)
+    let recorder = LivePhotoRecorder { [weak processor, options] ring in
+      let start: Int64? =
+        switch ring {
+        case .empty: nil
+        case .filling: processor?.now
+        // A photo does not wait for a movie that cannot be recorded.
+        case .failed: .min
+        }
+      options.ringStart.store(start ?? .max, ordering: .relaxed)
     } didEnd: { [weak processor] request, result in
       processor?.endMovie(request, result)
     }
