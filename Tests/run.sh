@@ -37,10 +37,14 @@ export SWT_SWIFT_ERROR_BACKTRACING_ENABLED=0
 export SWIFT_BUILD_FLAGS="-Xswiftc -enable-testing -Xswiftc -warnings-as-errors \
   --explicit-target-dependency-import-check error"
 programs=.build/release
-# Test modules are compiled without optimization; see the script. SwiftPM wants the libraries of the
-# toolchain next to the compiler.
+# By default, the test modules and the command are compiled without optimization or debug information;
+# see the script. SwiftPM wants the libraries of the toolchain next to the compiler. The long tests
+# compile everything as it is shipped.
 compiler=$PWD/.build/test-compiler
-export SWIFT_EXEC=$compiler/bin/swiftc COMPILE_TIMES=$compiler/times
+if ! ((${#groups[@]})); then
+  export SWIFT_EXEC=$compiler/bin/swiftc COMPILE_TIMES=$compiler/times
+  SWIFT_BUILD_FLAGS+=" -debug-info-format none"
+fi
 otio_python=$cache/python-otio/bin/python3
 av_python=$cache/python-av/bin/python3
 work=$(mktemp -d)
@@ -108,7 +112,7 @@ step_format() {
 }
 
 step_build() {
-  rm -f "$COMPILE_TIMES"
+  rm -f "$compiler/times"
   # shellcheck disable=SC2086  # Words, not one.
   swift build -c release $SWIFT_BUILD_FLAGS --build-tests
   # Public names are read from what was built.
@@ -305,9 +309,9 @@ finish() {
 # No condition may stand around this: it would suspend `set -e`.
 run_steps packages
 if ! ((${#groups[@]})); then
-  ledger_takes=10 kills=15 kill_jobs=1 power_cuts=10 output_pairs=12 output_signals=60 full_disks=30
+  ledger_takes=5 kills=15 kill_jobs=1 power_cuts=10 output_pairs=12 output_signals=60 full_disks=30
   unread_outputs=10
-  foreign_files=60 fuzz_cases=100 check_cases=24
+  foreign_files=30 fuzz_cases=100 check_cases=24
   run_steps format build
   # Three at a time on two processors: the emulated machine uses one of them, and cameras wait for their
   # frames most of the time.

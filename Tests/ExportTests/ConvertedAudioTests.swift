@@ -49,13 +49,16 @@ struct ConvertedAudioTests {
   ) -> Int? {
     let first = Int(seconds * Double(rate))
     guard samples.count >= first + 4_800 else { return nil }
-    func sum(_ shift: Int) -> Double {
-      (0..<4_000).reduce(0) { sum, index in
-        let t = Double(first + index - shift) / Double(rate) - start
-        return sum + Double(samples[first + index]) * sin(2 * .pi * (200 * t + 600 * t * t))
-      }
+    let sweep = (first - 400..<first + 4_400).map { index in
+      let t = Double(index) / Double(rate) - start
+      return Float(sin(2 * .pi * (200 * t + 600 * t * t)))
     }
-    return (-400...400).max { sum($0) < sum($1) }
+    let sums = (-400...400).map { (shift: Int) -> Float in
+      var sum: Float = 0
+      for index in 0..<4_000 { sum += samples[first + index] * sweep[400 + index - shift] }
+      return sum
+    }
+    return sums.indices.max { sums[$0] < sums[$1] }.map { $0 - 400 }
   }
 
   private func export(

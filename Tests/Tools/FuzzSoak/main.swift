@@ -4,9 +4,10 @@ import Foundation
 import TestSupport
 
 // Feeds damaged movies, projects, sidecars and logos, and plans with extreme numbers, to all readers,
-// editors, exporters and measurements, and damaged frames to the reader of codes. Each case must end with a result or a `MediaError`. From each copy of a
-// whole movie, ffmpeg must decode the same frames as from the movie. Cases run in child processes,
-// so that a crash or hang is attributed to its case.
+// editors, exporters and measurements, and damaged frames to the readers of codes and faces. Each case
+// must end with a result or a `MediaError`. From each passthrough export of a whole movie, ffmpeg must
+// decode the same frames as from the movie. Cases run in child processes, so that a crash or hang is
+// attributed to its case.
 //
 //   FuzzSoak [CASES] [FIRST]         default: 10 000 cases
 //   FuzzSoak --planted [CASES]       default: 100 cases of deliberate mistakes, each of which must be

@@ -7,9 +7,22 @@ import TestSupport
 
 private struct TooManyFaces: Error {}
 
-extension FuzzCases {
-  /// Searches a damaged frame with codes, and a ninth of them for faces.
-  func damagedCodes(_ random: inout SeededGenerator) throws -> String {
+/// Frames with codes, and the readers that search damaged copies of them.
+struct DamagedCodes {
+  private let codes: CodeFrames
+  private let codeReader: CodeReader
+  private let faceReader: FaceReader
+
+  init() async throws {
+    codes = try await CodeFrames("--sample", "40")
+    codeReader = try CodeReader()
+    faceReader = try FaceReader()
+  }
+
+  /// Searches a damaged frame for codes.
+  ///
+  /// One frame in nine is also searched for faces.
+  func outcome(_ random: inout SeededGenerator) throws -> String {
     let frame = codes.frames[Int.random(in: 0..<codes.frames.count, using: &random)]
     var pixels = try codes.pixels(frame)
     let (width, height) = (CodeFrames.width, CodeFrames.height)
