@@ -12,7 +12,7 @@ struct AudioDeviceTests {
     ("pcmCD1c", nil), ("pcmC0Dc", nil), ("pcmC0D1D2c", nil), ("pcmC99999999999D0c", nil),
     ("pcmC-1D0c", nil),
   ])
-  func `Only the names of capture nodes are recognized`(name: String, device: String?) {
+  func `Only ALSA capture nodes have a hardware name`(name: String, device: String?) {
     #expect(AudioNode(named: name)?.hardwareName == device)
   }
 
@@ -48,7 +48,7 @@ struct AudioDeviceTests {
     return Array(samples.prefix(read))
   }
 
-  @Test func `A period arrives with its samples and the time of the last`() throws {
+  @Test func `A period of audio has the timestamp of its last sample`() throws {
     let card = card { $0.wave = { sample, _ in Double(sample % 100) / 128 } }
     try withDevice(card) { device in
       let arrival = try device.wait(milliseconds: 100)
@@ -61,7 +61,7 @@ struct AudioDeviceTests {
     #expect(!card.isOpen)
   }
 
-  @Test func `The device starts again after an overrun`() throws {
+  @Test func `An audio device can be restarted after an overrun`() throws {
     try withDevice(card { $0.faults = [.init(at: 480, .overrun(lost: 9_600))] }) { device in
       #expect(try device.wait(milliseconds: 100) != .overrun)
       #expect(try device.wait(milliseconds: 100) == .overrun)
@@ -73,7 +73,7 @@ struct AudioDeviceTests {
     }
   }
 
-  @Test func `A suspended device resumes after repeated attempts`() throws {
+  @Test func `A suspended audio device resumes after repeated attempts`() throws {
     try withDevice(card { $0.faults = [.init(at: 0, .suspend(lost: 480))] }) { device in
       #expect(try device.wait(milliseconds: 100) == .suspended)
       var attempts = 1
@@ -84,7 +84,9 @@ struct AudioDeviceTests {
   }
 
   @Test(arguments: [FakeAudioCard.Fault.Kind.unplug, .unplugWhileWaiting])
-  func `Waiting on a disconnected card fails as unplugged`(kind: FakeAudioCard.Fault.Kind) throws {
+  func `Waiting for audio of a disconnected card fails as unplugged`(
+    kind: FakeAudioCard.Fault.Kind
+  ) throws {
     try withDevice(card { $0.faults = [.init(at: 0, kind)] }) { device in
       var found: ALSAError?
       do throws(ALSAError) { _ = try device.wait(milliseconds: 100) } catch { found = error }
@@ -97,7 +99,9 @@ struct AudioDeviceTests {
     (ENODEV, .notFound), (EBUSY, .busy), (EAGAIN, .busy), (ENOMEM, .outOfMemory),
     (EMFILE, .tooManyFiles), (EINVAL, .notSupported), (EIO, .other),
   ])
-  func `A failed open maps the errno to a reason`(code: CInt, reason: ALSAError.Reason) {
+  func `An error of opening a device maps its errno to a reason`(
+    code: CInt, reason: ALSAError.Reason
+  ) {
     let card = card { $0.openResult = -code }
     var found: ALSAError?
     ALSASystem.$calls.withValue(card) {

@@ -66,7 +66,7 @@ struct AudioTapTests {
   }
 
   @Test(arguments: 0..<8)
-  func `Each reader gets every kept block once and any gap before it`(seed: Int)
+  func `Each reader gets every retained audio block and gap once`(seed: Int)
     throws
   {
     var random = SeededGenerator(seed: UInt64(seed) &+ 70)
@@ -186,7 +186,7 @@ struct AudioTapTests {
     thread.join()
   }
 
-  @Test func `A disabled connection delivers no audio and marks the gap`()
+  @Test func `A disabled connection gives no audio and later marks the gap`()
     throws
   {
     let gate = ConnectionGate()

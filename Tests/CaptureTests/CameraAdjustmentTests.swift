@@ -20,7 +20,7 @@ struct CameraAdjustmentTests {
       minimum: 2_000, maximum: 6_500, defaultValue: 4_000, flags: .volatile),
   ])
 
-  @Test func `Adjustment queries do not affect each other`() throws {
+  @Test func `Exposure and white balance change queries are independent`() throws {
     let step = Mutex<Int64>(0)
     let controls = try DeviceSystem.$calls.withValue(driver) {
       try CameraControls(path: "/dev/video0") { [driver] in
@@ -42,7 +42,7 @@ struct CameraAdjustmentTests {
     #expect(try controls.isAdjustingExposure == false)
   }
 
-  @Test func `An adjustment ends after three unchanged readings`() {
+  @Test func `A camera adjustment ends after three unchanged readings`() {
     var detector = AdjustmentDetector()
     var events: [[CameraAdjustment]] = []
     for exposure: Int64 in [9, 9, 8, 7, 7, 6, 6, 6, 6, 6, 5] {
@@ -63,7 +63,7 @@ struct CameraAdjustmentTests {
     #expect(events == [[], [true], [], [false]])
   }
 
-  @Test func `Adjustments are reported until the device is unplugged`() async throws {
+  @Test func `Camera adjustments are reported until the camera is gone`() async throws {
     let controls = try DeviceSystem.$calls.withValue(driver) {
       try CameraControls(path: "/dev/video0")
     }

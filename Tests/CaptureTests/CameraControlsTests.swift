@@ -241,7 +241,7 @@ struct CameraControlsTests {
         == .controlOutOfRange)
   }
 
-  @Test func `The full region returns when both points are in the center`() throws {
+  @Test func `Centering both points of interest restores the full region`() throws {
     let driver = studio()
     let whole = ControlValue.rectangle(ControlRectangle(left: 0, top: 0, width: 1280, height: 720))
     driver.change { $0.values[.regionOfInterest] = whole }

@@ -113,7 +113,7 @@ struct CaptureLoopTests {
   }
 
   @Test(arguments: [(1 << 32, 0), (1 << 31, 6), (1 << 32, 6), (18_446_744_073_709_552, 0)])
-  func `A wrapping driver clock leaves gaps and intervals correct`(
+  func `A driver clock that wraps causes no gaps or wrong intervals`(
     count: Int64, zeros: Int
   ) throws {
     let rate = FrameRate(60)
@@ -160,7 +160,7 @@ struct CaptureLoopTests {
   }
 
   @Test(arguments: [(240, 1, 960), (60, 1, 240), (60_000, 1_001, 240), (120, 1, 480), (30, 1, 120)])
-  func `A duration limit takes the frames that begin within it`(
+  func `A take with a duration limit has all frames that begin in it`(
     numerator: Int, denominator: Int, count: Int
   ) throws {
     let rate = FrameRate(Int(numerator), over: Int(denominator))
@@ -176,7 +176,7 @@ struct CaptureLoopTests {
     #expect(taken.driver.missingBuffers == 0)
   }
 
-  @Test func `Losses at the end of a take count up to its duration`() throws {
+  @Test func `Frames lost just before the duration limit are counted`() throws {
     let rate = FrameRate(240)
     // Frames 236...239 belong to the second and never arrive; 240 and 241 belong to no take.
     let steps = try (Array(0..<236) + [242]).map {

@@ -110,7 +110,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     await session.stopRunning()
   }
 
-  @Test func `A running session switches cameras or keeps the old one`()
+  @Test func `A session keeps its camera if the new one cannot start`()
     async throws
   {
     let machine = try FakeVideoSystemCalls("hfr-usb busy=1")
@@ -155,7 +155,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(one.pool.heldCount == 0)
   }
 
-  @Test func `An unplugged camera interrupts the session with its reason`() async throws {
+  @Test func `Unplugging the camera is the reason of the interruption`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=50")
     let input = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
@@ -179,7 +179,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(!session.isInterrupted)
   }
 
-  @Test func `An input resumes by itself when its camera returns`() async throws {
+  @Test func `A capture input resumes when its camera is plugged in again`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=50 replug=1")
     machine.pace {
       usleep(500)
@@ -227,7 +227,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(output.ledger.isBalanced)
   }
 
-  @Test func `Stopping or removing an input ends the interruption`()
+  @Test func `Stopping a session or removing its input ends interruptions`()
     async throws
   {
     for removesInput in [false, true] {

@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test(arguments: ["grey", "yuyv", "mjpg"])
-  func `Rotation and mirroring place the corners as in the table`(
+  func `Rotation and mirroring move the image corners as expected`(
     fourcc: String
   ) async throws {
     let (layout, image) = try image(fourcc)
@@ -117,7 +117,7 @@ import Testing
     #expect(!connection.isVideoMirrored && connection.videoRotationAngle == 0)
   }
 
-  @Test func `H.264 frames are not rotated and carry a clean aperture`()
+  @Test func `H.264 frames are zoomed by clean aperture and never rotated`()
     async throws
   {
     let session = try session(.compressed(.h264), "mjpg", [0, 0, 0, 1, 0x65, 1, 2, 3])
@@ -156,7 +156,7 @@ import Testing
     }
   }
 
-  @Test func `The driver flips while streaming if all outputs agree`()
+  @Test func `The driver flips the frames if all outputs want that flip`()
     async throws
   {
     let machine = try FakeVideoSystemCalls("uvc-webcam")
@@ -198,7 +198,7 @@ import Testing
     await session.stopRunning()
   }
 
-  @Test func `Driver flips and the remaining rotation add up to the whole`() throws {
+  @Test func `Driver flips and software rotation give the requested angle`() throws {
     for row in CornerImage.table {
       let wanted = try #require(
         FrameRotation(clockwiseDegrees: row.angle, isMirrored: row.isMirrored))

@@ -64,7 +64,7 @@ struct ControlAssignmentTests {
   }
 
   @Test(
-    "A time is converted to whole units of its control",
+    "An exposure time is rounded to whole units of the control",
     arguments: [("4ms", 40), ("4100us", 41), ("0.0041s", 41), ("1/100s", 100), ("41", 41)])
   func times(text: String, expected: Int64) throws {
     let held = try set("exposure_time_absolute=\(text)", "auto_exposure=1")

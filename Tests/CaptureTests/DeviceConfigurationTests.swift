@@ -109,7 +109,7 @@ struct DeviceConfigurationTests {
     }
   }
 
-  @Test func `An input that holds the lock keeps it when reopened`() throws {
+  @Test func `A locked camera stays locked when its input changes format`() throws {
     try onMachine("hfr-usb") { _ in
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       var locked = try camera.lockForConfiguration()
@@ -154,7 +154,7 @@ struct DeviceConfigurationTests {
     }
   }
 
-  @Test func `A device lock without an active format makes no input`() throws {
+  @Test func `A locked camera without an active format makes no input`() throws {
     try onMachine("fixed-rate") { _ in
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       #expect(throws: MediaError.self) { try camera.lockForConfiguration().makeInput() }

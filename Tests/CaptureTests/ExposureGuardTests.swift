@@ -75,7 +75,7 @@ struct ExposureGuardTests {
     (1, 240, 41), (1, 120, 83), (1, 100, 99), (1, 30, 333), (1_001, 240_000, 41), (1, 10_000, 1),
     (1, 960, 10),
   ])
-  func `The longest exposure in 100 us units is below one frame`(
+  func `The longest allowed exposure is shorter than a frame`(
     numerator: Int64, denominator: Int64, expected: Int64
   ) throws {
     let duration = try MediaTime(Rational(Int128(numerator), over: Int128(denominator)))
@@ -141,7 +141,7 @@ struct ExposureGuardTests {
     #expect(guardian.unrestored == ["exposure_dynamic_framerate"])
   }
 
-  @Test func `All controls are restored despite single failed calls`() {
+  @Test func `All controls are restored although some calls fail once`() {
     for seed in 0..<1_000 {
       var random = SeededGenerator(seed: UInt64(seed))
       let camera = PaperCamera.webcam(

@@ -57,7 +57,7 @@ struct FakeCameraTests {
     Self.controls.map { machine.controlValue($0.rawValue) }
   }
 
-  @Test func `A driver without buffer export reports the failed export`() throws {
+  @Test func `Exporting a buffer reports that the driver cannot do it`() throws {
     let input = try input(FakeVideoSystemCalls("hfr-usb"), "640x360@240/mjpg")
     let error = #expect(throws: MediaError.self) { _ = try input.driver.export(0) != nil }
     #expect(error?.code == .deviceFailed && error?.recovery == nil)
@@ -92,7 +92,7 @@ struct FakeCameraTests {
   }
 
   @Test(arguments: [5.0, 50, 120, 239, 1_000])
-  func `Verification detects a falsely reported frame rate in time`(
+  func `Detects a falsely reported frame rate within a time limit`(
     rate: Double
   ) throws {
     let machine = try FakeVideoSystemCalls("hfr-usb lie=\(rate)")
@@ -176,7 +176,7 @@ struct FakeCameraTests {
   }
 
   @Test(arguments: ["tiny", "mono-hfr", "mplane-sensor", "fixed-rate", "odd-rates", "uvc-webcam"])
-  func `Counts every fault by its cause in every kind of stream`(
+  func `Counts lost frames by their cause for every kind of camera`(
     description: String
   ) throws {
     let log = TruthLog()

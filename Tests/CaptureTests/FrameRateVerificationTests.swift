@@ -54,7 +54,7 @@ struct FrameRateVerificationTests {
     #expect(verification.isLocked == (cause == nil))
   }
 
-  @Test func `A frame rate without a measurement is not verified`() throws {
+  @Test func `A frame rate that was not measured counts as not verified`() throws {
     let rate = FrameRate(240)
     let verification = FrameRateVerification(
       requested: rate, negotiated: rate, measurement: RateMeasurement(), weaknesses: [])

@@ -28,7 +28,7 @@ private func bytes(
 
 struct LevelMeterTests {
   @Test(arguments: AudioFormat.SampleFormat.allCases, [44_100, 48_000])
-  func `A sine averages 3.01 dB below its peak in every layout`(
+  func `The RMS level of a sine is 3.01 dB below its peak level`(
     layout: AudioFormat.SampleFormat, rate: Int
   ) {
     let format = AudioFormat(layout, sampleRate: rate, channelCount: 2)

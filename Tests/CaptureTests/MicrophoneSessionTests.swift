@@ -13,7 +13,7 @@ import Testing
 /// Serialized, since capture threads have real-time priority where the system allows it.
 @Suite(.serialized)
 struct MicrophoneSessionTests {
-  @Test func `Unplugging a microphone interrupts and a fault is an error`()
+  @Test func `Only an unplugged microphone counts as an interruption`()
     async throws
   {
     func events(_ kind: FakeAudioCard.Fault.Kind) async throws -> ([SessionEvent], CaptureDevice) {
@@ -126,7 +126,7 @@ struct MicrophoneSessionTests {
     #expect(listening.output.ledger.isBalanced && images.ledger.isBalanced)
   }
 
-  @Test func `A returned microphone that is in use is waited for`() async throws {
+  @Test func `The session waits for a busy microphone that was replugged`() async throws {
     let listening = try Listening(retryMilliseconds: 1) {
       $0.length = 480 * 60
       $0.faults = [.init(at: 480 * 2, .unplug)]
@@ -175,7 +175,7 @@ struct MicrophoneSessionTests {
   }
 
   @Test(arguments: 0..<5)
-  func `Output ledgers balance after random session changes`(seed: Int)
+  func `Audio output ledgers balance after random session changes`(seed: Int)
     async throws
   {
     var random = SeededGenerator(seed: UInt64(seed) &+ 500)

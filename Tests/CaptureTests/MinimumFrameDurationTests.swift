@@ -86,7 +86,7 @@ struct FrameRateRequest: Sendable {
     }
   }
 
-  @Test func `The minimum interval is exact and survives a clock reset`() throws {
+  @Test func `The minimum frame interval is exact and follows clock resets`() throws {
     func numbers(_ rate: FrameRate, minimum: Int64) throws -> [Int64] {
       var interval = MinimumFrameInterval(frameRate: rate)
       return try (0..<40).filter { number in

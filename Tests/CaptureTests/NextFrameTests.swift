@@ -22,7 +22,7 @@ struct NextFrameTests {
     try session.addOutput(output)
   }
 
-  @Test func `A thread gets each frame once and returns its buffer`() throws {
+  @Test func `A blocking read gets each frame once and returns its buffer`() throws {
     try session.startRunning()
     var last: (sequence: UInt32, time: MediaTime)?
     for _ in 0..<200 {
@@ -46,7 +46,7 @@ struct NextFrameTests {
     #expect(output.ledger.delivered == 200 + Int64(rest))
   }
 
-  @Test func `An error in the closure still returns the frame buffer`() throws {
+  @Test func `A frame buffer is returned even if the closure throws`() throws {
     try session.startRunning()
     defer { session.stopRunning() }
     for _ in 0..<20 {
@@ -70,7 +70,7 @@ struct NextFrameTests {
     #expect(output.withNextFrame { _ in true } == nil)
   }
 
-  @Test func `A thread and a task take turns without losing a frame`()
+  @Test func `Blocking and async reads can alternate without losing frames`()
     async throws
   {
     try await session.startRunning()

@@ -56,13 +56,13 @@ import Testing
     #expect(try #require(again.first).microseconds > times[999])
   }
 
-  @Test func `Maximum pace loses only the frames of the drop share`() throws {
+  @Test func `At maximum pace only the frames of the drop option are lost`() throws {
     let driver = try driver(drop: Rational(1, over: 20))
     let kept = (0..<500 as Range<Int64>).filter { !driver.isDropped($0) }
     #expect(try stamps(kept.count, of: driver).map { Int64($0.sequence) } == kept)
   }
 
-  @Test func `A camera without frames times out by its own clock`() throws {
+  @Test func `A synthetic camera without frames times out by its own clock`() throws {
     let driver = try driver(drop: .one)
     let control = CaptureControl()
     let queue = try FrameQueue(capacity: 1 << 20)
@@ -97,7 +97,7 @@ import Testing
     func end(_ end: CaptureEnd) {}
   }
 
-  @Test func `A frame that finds no space before the end is not taken`()
+  @Test func `A frame is left out if the capture ends without queue space`()
     throws
   {
     let control = CaptureControl()

@@ -97,7 +97,7 @@ struct PreviewAidsTests {
     #expect(!meter.hasClipped)
   }
 
-  @Test func `Preview arrivals count skipped frames and give the rate`() throws {
+  @Test func `Preview statistics give missing frames and the frame rate`() throws {
     let counter = ArrivalCounter()
     #expect(counter.arrivals.newestTime == nil)
     // The counter wraps after two frames, skips two, and is restarted at 5.
@@ -114,7 +114,7 @@ struct PreviewAidsTests {
     #expect(arrivals.frameRate(since: arrivals) == nil)
   }
 
-  @Test func `A preview schedule delays by a constant or in slow motion`() {
+  @Test func `A preview is delayed by a constant or a slow-motion delay`() {
     let constant = PreviewSchedule(delay: 12_000_000, speed: .normal, start: 0)
     #expect(constant.shownTime(at: 20_000_000) == 8_000_000)
     // At half speed the delay reaches 4 s after 8 s, and then starts again.

@@ -46,7 +46,7 @@ struct PreviewGeometryTests {
     return pairs.allSatisfy { abs($0 - $1) < 1e-9 }
   }
 
-  @Test func `Image corners match the table for every gravity`() {
+  @Test func `The corners of a preview image are exact for every gravity`() {
     for row in Self.rects {
       for corner in Self.corners {
         let geometry = geometry(row.gravity, corner.angle, corner.isMirrored)
@@ -94,7 +94,7 @@ struct PreviewGeometryTests {
     }
   }
 
-  @Test func `A zoomed image is centered and an empty view has no points`() {
+  @Test func `A zoomed preview image stays centered in its view`() {
     let zoomed = geometry(.resizeAspect, 90, false, zoom: 4)
     let middle = zoomed.viewPoint(fromDevicePoint: .center)
     #expect(abs(middle.x - 500) < 1e-9 && abs(middle.y - 300) < 1e-9)

@@ -12,7 +12,7 @@ import Testing
 /// Claims about the attachments of a frame.
 struct SampleAttachmentTests {
   @Test(arguments: [false, true])
-  func `Frames carry exposure and gain while they are manual`(
+  func `Frame attachments state a manual exposure and gain`(
     keepsLock: Bool
   ) async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb")
@@ -95,7 +95,7 @@ struct SampleAttachmentTests {
     await session.stopRunning()
   }
 
-  @Test func `Program attachments are in Exif and stay with the pixels`() async throws {
+  @Test func `Attachments set by the program are in Exif and pixel buffers`() async throws {
     let sample = try await firstSample(of: "synthetic:128x96@240")
     sample.attachments.iso = 400
     sample.attachments.properties = ["LensModel": "25 mm", "PixelXDimension": "127"]
@@ -104,7 +104,7 @@ struct SampleAttachmentTests {
     #expect(try sample.pixelBuffer(as: .gray).attachments == sample.attachments.properties)
   }
 
-  @Test func `The iris control holds the f-number in hundredths`() {
+  @Test func `The f-number is a hundredth of the iris control value`() {
     var exposure = ExposureInForce()
     #expect(exposure.fNumber == nil && exposure.meteringMode == nil && !exposure.isFlashOff)
     exposure.note(.iris, 280)
@@ -118,7 +118,7 @@ struct SampleAttachmentTests {
     #expect(exposure.meteringMode == .matrix && exposure.iso == nil)
   }
 
-  @Test func `Without controls Exif holds only the frame size and time`() async throws {
+  @Test func `Exif of a camera without controls has only size and time`() async throws {
     let sample = try await firstSample(of: "synthetic:128x96@240")
     #expect(
       sample.exif.keys.sorted() == [

@@ -17,7 +17,7 @@ struct SampleDelivererTests {
   }
 
   /// A sink may still be fed while the one that replaces it is made.
-  @Test func `The last samples of a replaced sink are still delivered`() async throws {
+  @Test func `A replaced sample sink still delivers its last samples`() async throws {
     let deliverer = SampleDeliverer<Int>()
     defer { deliverer.stop() }
     let (old, new) = (Numbers(), Numbers())
@@ -38,7 +38,9 @@ struct SampleDelivererTests {
   }
 
   @Test(.timeLimit(.minutes(30)), arguments: [false, true])
-  func `Samples that arrive after the stop are released`(_ hasHandler: Bool) async throws {
+  func `Samples that arrive after a sample deliverer stops are freed`(
+    _ hasHandler: Bool
+  ) async throws {
     let numbers = Numbers()
     let handled = Numbers()
     weak var watched: SampleDeliverer<Int>?

@@ -54,7 +54,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     await session.stopRunning()
   }
 
-  @Test func `A failed camera is restarted only by the next start`()
+  @Test func `A failed camera is restarted only by starting the session`()
     async throws
   {
     let machine = try FakeVideoSystemCalls("hfr-usb at=20:eio streamon-fails=2\nhfr-usb")
@@ -85,7 +85,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     await session.stopRunning()
   }
 
-  @Test func `A lost camera is still awaited if its successor fails`() async throws {
+  @Test func `The session waits for a lost camera if a replacement fails`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=50 replug=1\nhfr-usb streamon-fails=1")
     let inputs = try inputs(machine, 2)
     let session = CaptureSession(inputs[0], retryMilliseconds: 1)
@@ -147,7 +147,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     machine.pace { true }
   }
 
-  @Test func `A sample handler runs on its executor`() async throws {
+  @Test func `A sample handler runs on the executor that it was set for`() async throws {
     let executor = QueueExecutor()
     let session = CaptureSession(try inputs(FakeVideoSystemCalls("tiny"), 1)[0])
     let output = VideoDataOutput()

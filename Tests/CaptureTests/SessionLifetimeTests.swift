@@ -11,7 +11,7 @@ import Testing
 
 /// The lifetime of a session, and its short initializers.
 struct SessionLifetimeTests {
-  @Test func `A session of one camera uses its fastest format`() throws {
+  @Test func `A session made from a camera uses its fastest format`() throws {
     let session = try CaptureSession(CaptureDevice.named("synthetic"))
     #expect(session.connections.isEmpty && session.inputs.count == 1)
     let input = try #require(session.inputs.first as? DeviceInput)
@@ -64,7 +64,7 @@ struct SessionLifetimeTests {
     #expect(session == nil)
   }
 
-  @Test func `A session that was never started is freed with its output`() throws {
+  @Test func `A session that never ran is freed with its last output`() throws {
     weak var session: CaptureSession?
     do {
       let made = try CaptureSession(CaptureDevice.named("synthetic:320x240@240"))
@@ -74,7 +74,7 @@ struct SessionLifetimeTests {
     #expect(session == nil)
   }
 
-  @Test func `An output keeps its session alive until it is dropped`()
+  @Test func `A session lives until its last output is released`()
     async throws
   {
     weak var camera: DeviceInput?

@@ -48,7 +48,7 @@ struct SyntheticAudioOutputTests {
     await session.stopRunning()
   }
 
-  @Test func `Audio of a restarted session has the times of its new start`() async throws {
+  @Test func `Audio after a session restart has times after the restart`() async throws {
     let camera = try CaptureDevice.named("synthetic:128x96@240")
     let session = try CaptureSession(device: camera, format: try camera.fastestFormat())
     for _ in 0..<3 {

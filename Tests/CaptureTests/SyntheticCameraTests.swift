@@ -34,7 +34,7 @@ private func generator(
 
 struct SyntheticCameraTests {
   @Test(arguments: [(128, 96), (160, 120), (320, 240), (642, 362), (1280, 720), (1918, 1078)])
-  func `The frame number and pattern read back in every layout`(
+  func `The painted frame number is read back in every pixel format`(
     width: Int, height: Int
   ) throws {
     let pattern = TestPattern(width: width, height: height)
@@ -97,7 +97,7 @@ struct SyntheticCameraTests {
     #expect((0..<Int64(480)).filter(other.isDropped) != lost)
   }
 
-  @Test func `Holding all buffers loses frames that the sequence counts`() throws {
+  @Test func `The sequence number counts frames lost for lack of a buffer`() throws {
     let rate = FrameRate(1_000)
     let driver = try SyntheticDriver(
       settings: SyntheticDriver.Settings(width: 128, height: 96, frameRate: rate, layout: .gray),

@@ -103,7 +103,7 @@ struct TorchTests {
     #expect(lit == [false, false, true, true, true, false, false, true])
   }
 
-  @Test func `A subject area change needs motion or light beyond noise`() {
+  @Test func `A subject area change needs motion or a change of brightness`() {
     var detector = SubjectAreaDetector()
     func see(_ averages: [Double], at seconds: Int64) -> SubjectAreaChange? {
       detector.see(BrightnessGrid(averages: averages), at: seconds * 1_000_000)

@@ -68,7 +68,7 @@ struct ZoomRampTests {
     #expect(clock.now.offset == .milliseconds(2010))
   }
 
-  @Test func `A ramp zooms out and a ramp to the same factor ends at once`() async throws {
+  @Test func `A zoom ramp to the current factor ends at once`() async throws {
     let controls = try controls()
     #expect(try controls.setVideoZoomFactor(4) == 4)
     let clock = JumpingClock()
@@ -97,7 +97,7 @@ struct ZoomRampTests {
     #expect(factor > 1.9 && factor < 2.1)
   }
 
-  @Test func `A failed write ends the zoom ramp with its error`() async throws {
+  @Test func `A failed zoom control write ends the zoom ramp with an error`() async throws {
     let controls = try controls()
     driver.change { $0.writeErrors[.zoom] = 5 }
     let ramp = try controls.rampToVideoZoomFactor(4, withRate: 1, clock: JumpingClock())
@@ -105,7 +105,7 @@ struct ZoomRampTests {
     #expect(error?.code == .deviceFailed)
   }
 
-  @Test func `Zoom is not supported if its minimum value is zero`() throws {
+  @Test func `A zoom control with a minimum of zero is not supported`() throws {
     let driver = ScriptedControls([
       DeviceControl(id: .zoom, name: "Zoom, Absolute", kind: .integer, maximum: 4)
     ])

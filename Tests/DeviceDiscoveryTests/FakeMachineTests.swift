@@ -80,7 +80,7 @@ struct FakeMachineTests {
     #expect(try with { try device.fastestFormat() }.id == mode)
   }
 
-  @Test func `Accepts an unlisted size of a range and refuses one off-grid`()
+  @Test func `Accepts any size on the grid of a size range and no other`()
     throws
   {
     let device = try #require(

@@ -107,7 +107,7 @@ struct FormatListTests {
       ])
   }
 
-  @Test func `Pixel format codes that differ in case keep it in the id`() throws {
+  @Test func `Pixel formats that differ in case have distinct format ids`() throws {
     let rates = DriverIntervals.discrete([DriverFraction(1, 60)])
     let list = try list(
       .init(fourcc: "pGAA", sizes: vga, intervals: rates),

@@ -77,7 +77,7 @@ struct InputConnectorTests {
   }
 
   @Test(
-    "Refuses an unknown input and timings that it does not have",
+    "Refuses an unknown input and timings that an input lacks",
     arguments: [
       ("?input=9", "bad_name"), ("?input=hdmi", "bad_name"), ("?input=aerial", "bad_name"),
       ("?input=0&timings=query", "device_failed"), ("?input=3&timings=query", "no_signal"),

@@ -41,7 +41,7 @@ struct SizeRangeTests {
     }
   }
 
-  @Test func `Lists the current and the incoming and the requested size`()
+  @Test func `Lists the current and the requested and the signal size`()
     throws
   {
     var source = source(stepwise(2, 2))
@@ -73,7 +73,7 @@ struct SizeRangeTests {
     #expect(rate(1920) == "120/1")
   }
 
-  @Test func `Sizes above the source are chosen only on request`() throws {
+  @Test func `Sizes above the signal size are chosen only on request`() throws {
     let huge = DriverSizes.stepwise(
       smallest: smallest, largest: DriverSize(width: 16384, height: 8640),
       step: DriverSize(width: 2, height: 2))
@@ -133,7 +133,7 @@ struct FrameRateRangeTests {
   }
 
   @Test(
-    "A rate range contains durations at whole steps",
+    "A frame rate range has only frame durations at whole steps",
     arguments: [
       ("120", true), ("60", true), ("40", true), ("100", false), ("59.94", false), ("1", true),
       ("0.5", false), ("240", false),
@@ -145,7 +145,7 @@ struct FrameRateRangeTests {
   }
 
   @Test(
-    "The nearest rate of a range has the nearest duration",
+    "The nearest frame rate is the one with the nearest duration",
     arguments: [
       ("120", "120/1"), ("100", "120/1"), ("70", "60/1"), ("59.94", "60/1"), ("500", "120/1"),
       ("0.1", "1/1"), ("1.001", "1/1"),
@@ -155,13 +155,13 @@ struct FrameRateRangeTests {
     #expect(range.nearest(to: try FrameRate(parsing: rate)).description == expected)
   }
 
-  @Test func `A rate range includes its longest duration off the steps`() throws {
+  @Test func `A frame rate range has its longest duration even off a step`() throws {
     let range = try range("7-120", step: (1, 100))
     #expect(range.contains(FrameRate(7)))
     #expect(range.nearest(to: FrameRate(6)).description == "7/1")
   }
 
-  @Test func `A rate range contains another if it has all of its steps`() throws {
+  @Test func `A frame rate range contains one whose steps it all has`() throws {
     let fine = try range("1-120", step: (1, 240))
     let coarse = try range("1-120", step: (1, 120))
     let free = try range("1-120", step: nil)
@@ -171,7 +171,7 @@ struct FrameRateRangeTests {
     #expect(!coarse.contains(FrameRateRange(FrameRate(100))))
   }
 
-  @Test func `Snaps a rate close to a step and refuses one off the steps`() throws {
+  @Test func `Accepts a frame rate only close to a step of the range`() throws {
     let rate = try range("1-120", step: (1, 120))
     let format = CaptureFormat(
       fourcc: .gray, width: 640, height: 480, isCompressed: false, frameRateRange: rate,

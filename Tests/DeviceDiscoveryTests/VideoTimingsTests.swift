@@ -94,7 +94,7 @@ struct VideoTimingsTests {
     #expect(timings.width == size.width && timings.height == size.height)
   }
 
-  @Test func `Computed CVT timings follow the standard over v4l2-ctl`() throws {
+  @Test func `Computed CVT timings follow the standard where v4l2-ctl errs`() throws {
     // It counts pixel clocks in 32 bits, which twice the pixels of 4096x2160 at 120 exceed.
     let large = try #require(
       VideoTimings.cvt(

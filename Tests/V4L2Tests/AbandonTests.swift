@@ -7,7 +7,7 @@ import Testing
 @testable import OvercrankV4L2
 
 struct AbandonTests {
-  @Test func `An abandoned file is closed and its mapping stays valid`()
+  @Test func `Memory mapped from an abandoned device stays readable`()
     throws
   {
     // A file in place of a device.

@@ -28,7 +28,7 @@ struct ControlTests {
     try DeviceSystem.$calls.withValue(driver) { try body(VideoDevice(opening: "/dev/video0")) }
   }
 
-  @Test func `Controls are listed in order and menus can have gaps`() throws {
+  @Test func `Controls are listed in driver order and menus can have gaps`() throws {
     let driver = ScriptedControls([Self.exposure, Self.automatic, Self.gain])
     let controls = try withDevice(driver) { try $0.controls() }
     #expect(controls.map(\.spelledName) == ["gain", "auto_exposure", "exposure_time_absolute"])
@@ -48,7 +48,7 @@ struct ControlTests {
   }
 
   @Test(arguments: [true, false])
-  func `Drivers without extended control requests are supported`(knowsNext: Bool) throws {
+  func `Controls of drivers without extended requests are supported`(knowsNext: Bool) throws {
     let driver = ScriptedControls([Self.exposure, Self.automatic, Self.gain])
     driver.change {
       $0.isModern = false
@@ -64,7 +64,7 @@ struct ControlTests {
     }
   }
 
-  @Test func `An unreadable control is left out of the list`() throws {
+  @Test func `A control that cannot be queried is not listed`() throws {
     let driver = ScriptedControls([Self.exposure, Self.automatic, Self.gain])
     driver.change { $0.queryErrors[.automaticExposure] = EIO }
     let controls = try withDevice(driver) { try $0.controls() }
@@ -79,7 +79,7 @@ struct ControlTests {
     #expect(try withDevice(ScriptedControls([])) { try $0.controls() } == [])
   }
 
-  @Test func `Invalid control ranges do not crash or loop forever`() throws {
+  @Test func `Invalid control ranges of a driver cause no crash`() throws {
     var numbers: [DeviceControl] = []
     for (minimum, maximum, step) in [(Int64.max, Int64.min, -1), (Int64.min, Int64.max, 0)]
       as [(Int64, Int64, Int64)]
@@ -162,7 +162,7 @@ struct ControlTests {
   }
 
   @Test(
-    "A failed control write names its cause and a recovery",
+    "The error for a failed control write has a cause and advice",
     arguments: [
       (EACCES, "it is read-only, or an automatic mode controls it", "automatic"),
       (ERANGE, "it does not accept this value", "choose a value within its range"),
@@ -193,7 +193,7 @@ struct ControlTests {
     }
   }
 
-  @Test func `Setting a missing control fails with its name`() throws {
+  @Test func `The error for setting a missing control names the control`() throws {
     let error = try #require(throws: DeviceError.self) {
       try withDevice(ScriptedControls([])) { _ = try $0.set(.focus, to: 1) }
     }
@@ -201,7 +201,7 @@ struct ControlTests {
     #expect(error.description.hasPrefix("could not set focus_absolute of /dev/video0: "))
   }
 
-  @Test func `Changed controls are restored once in reverse order`() throws {
+  @Test func `Changed controls are restored in reverse order`() throws {
     let driver = ScriptedControls([Self.exposure, Self.automatic, Self.gain])
     try withDevice(driver) { device in
       var changes = ControlChanges()
@@ -222,7 +222,7 @@ struct ControlTests {
     }
   }
 
-  @Test func `A failed control change is not restored`() throws {
+  @Test func `A control whose change failed is not restored`() throws {
     let driver = ScriptedControls([Self.gain])
     driver.change { $0.writeErrors[.gain] = EIO }
     try withDevice(driver) { device in
@@ -252,7 +252,7 @@ struct ControlTests {
     }
   }
 
-  @Test func `Setting the priority fails if another program has a higher`() throws {
+  @Test func `Setting the V4L2 priority fails if another program has more`() throws {
     let driver = ScriptedControls([])
     try withDevice(driver) { device in
       #expect(try device.priority() == .interactive)

@@ -16,7 +16,7 @@ struct DequeuedTests {
   }
 
   @Test(
-    "A frame never has more bytes than are mapped",
+    "A dequeued frame never has more bytes than are mapped",
     arguments: [
       (0, 0, 0..<0), (1, 0, 0..<1), (100, 0, 0..<100), (101, 0, 0..<100),
       (UInt32.max, 0, 0..<100),
@@ -35,7 +35,7 @@ struct DequeuedTests {
   }
 
   @Test(
-    "Frame times are microseconds and wrap on overflow",
+    "V4L2 timestamps become microseconds and wrap on overflow",
     arguments: [
       (0, 0, 0), (12, 345_678, 12_345_678), (-1, 0, -1_000_000),
       // vivid's wrap_timestamp begins at the first of these and reaches the second.
@@ -50,7 +50,7 @@ struct DequeuedTests {
     }
   }
 
-  @Test func `Buffer flags give the error state and the clock type`() {
+  @Test func `V4L2 buffer flags give the error state and the clock type`() {
     withFrame({ $0.flags = 0x2001 }) {
       #expect(!$0.isError)
       #expect($0.clock == .monotonic)

@@ -10,7 +10,7 @@ import Testing
 /// Claims about the messages of a device that cannot be used.
 struct DeviceErrorTests {
   @Test(
-    "An error names its operation and cause and recovery",
+    "A device error names what failed and why and what to do",
     arguments: [
       (
         DeviceError(.open, "/dev/video99", code: ENOENT),
@@ -117,7 +117,7 @@ struct DeviceErrorTests {
   }
 
   @Test(
-    "Opening a missing node or another device gives its reason",
+    "The error for opening a device that is no camera says why",
     arguments: [
       ("/dev/video-none", DeviceError.Reason.notFound, "No such file or directory"),
       ("/dev/null/video0", .notFound, "Not a directory"),
@@ -131,7 +131,7 @@ struct DeviceErrorTests {
     #expect(error.description == "could not open \(path): \(why)")
   }
 
-  @Test func `A device that fails to open leaves no descriptor open`() throws {
+  @Test func `A device that fails to open leaves no file descriptor open`() throws {
     // Other tests open files meanwhile, so only this node is counted.
     func openNodes() -> Int {
       SystemFiles.entries(in: "/proc/self/fd")
@@ -180,7 +180,7 @@ struct DeviceHolderTests {
     #expect(holders.map(\.process).contains(other.processIdentifier))
   }
 
-  @Test func `A missing device has no holders`() {
+  @Test func `No process is reported to have a missing device open`() {
     #expect(DeviceHolder.find(of: "/dev/video-none") == [])
   }
 }
@@ -188,7 +188,7 @@ struct DeviceHolderTests {
 /// Claims about text that a driver wrote into a field of fixed size.
 struct DriverTextTests {
   @Test(
-    "Driver text ends at a zero byte or the end of its field",
+    "Driver text ends at a zero byte or at the field size",
     arguments: [
       ([0x75, 0x76, 0x63, 0, 0x78], "uvc"), ([0x75, 0x76, 0x63], "uvc"), ([], ""), ([0, 0x75], ""),
       ([0x75, 0xff, 0x76], "u\u{fffd}v"),

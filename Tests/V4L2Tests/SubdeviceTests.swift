@@ -16,7 +16,7 @@ struct SubdeviceTests {
     try Data(text.utf8).write(to: file)
   }
 
-  @Test func `The parts of a camera are the nodes of its media device`()
+  @Test func `Subdevices and LEDs of a camera come from its media device`()
     throws
   {
     let scratch = try Scratch()

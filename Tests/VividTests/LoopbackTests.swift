@@ -32,7 +32,7 @@ extension VividTests {
       print("loopback: ids \(ids), default \(first)")
     }
 
-    @Test func `A user outside the group audio sees a permission problem`() async throws {
+    @Test func `A user outside of the group audio is shown the missing group`() async throws {
       let forbidden = try await run(
         "setpriv",
         ["--reuid=nobody", "--regid=nogroup", "--clear-groups", slowmoPath, "devices", "--json"])
@@ -48,7 +48,7 @@ extension VividTests {
     }
 
     @Test(arguments: [997.0, 440.0])
-    func `Levels and timestamps match a played tone of -12 dBFS`(hertz: Double) async throws {
+    func `A recorded -12 dBFS tone has the expected level and times`(hertz: Double) async throws {
       let file = "\(NSTemporaryDirectory())/tone.raw"
       try Loopback.writeTone(file, dBFS: -12, hertz: hertz, seconds: 8)
       let microphone = try CaptureDevice.named(Loopback.capture)
@@ -111,7 +111,7 @@ extension VividTests {
       #expect(ledger.isBalanced && ledger.dropped.isEmpty)
     }
 
-    @Test func `A stopped program reports the length of the audio gap`() async throws {
+    @Test func `A process stopped by SIGSTOP reports the exact audio gap`() async throws {
       let format = AudioFormat(.s16, sampleRate: rate, channelCount: 2)
       let input = try MicrophoneInput(
         device: try CaptureDevice.named(Loopback.capture), format: format)
@@ -255,7 +255,7 @@ extension VividTests {
     }
 
     /// One take for both, since each costs most of a minute here.
-    @Test func `Recorded audio starts with video and reports a stop as a gap`() async throws {
+    @Test func `A SIGSTOP during a take is reported as a gap in the audio`() async throws {
       let audio = try await record(
         "/tmp/stopped.mov", seconds: 10,
         meanwhile: """
@@ -272,7 +272,7 @@ extension VividTests {
     }
 
     /// vivid restores a disconnected device when no process has it open.
-    @Test func `A disconnected camera rejoins its session while audio runs`() async throws {
+    @Test func `A camera reconnects to its session while audio runs`() async throws {
       let camera = try CaptureDevice.named(Vivid.node ?? "")
       let session = CaptureSession(
         try DeviceInput(device: camera, format: try camera.fastestFormat()))

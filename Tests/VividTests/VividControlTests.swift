@@ -43,7 +43,7 @@ extension VividTests {
       }
     }
 
-    @Test func `Other programs may set controls after an unlock`() async throws {
+    @Test func `Other programs can set controls after a camera is unlocked`() async throws {
       let camera = try CaptureDevice.named(node)
       let controls = try CameraControls(device: camera)
       let before = try brightness(controls)

@@ -17,7 +17,7 @@ extension VividTests {
     private func file(_ name: String) -> String { "\(Vivid.directory)/\(name).mov" }
 
     @Test(arguments: [1, 50])
-    func `Dropped buffers count as lost in a balanced ledger`(percent: Int) async throws {
+    func `Buffers that vivid drops count as lost frames`(percent: Int) async throws {
       try await Vivid.set("percentage_of_dropped_buffers", to: percent)
       let take = try await Vivid.record(Self.mode, file: file("drops\(percent)"))
       try await Vivid.set("percentage_of_dropped_buffers", to: 0)
@@ -39,7 +39,7 @@ extension VividTests {
         ? [("wrap_timestamp", 2, 10, 18)] : [])
 
     @Test(arguments: wraps)
-    func `Wrapping frame numbers and timestamps cause no gap`(
+    func `Frame numbers and timestamps of vivid that wrap cause no gap`(
       control: String, value: Int, rate: Int, seconds: Int
     ) async throws {
       try await Vivid.set(control, to: value)
@@ -67,7 +67,7 @@ extension VividTests {
       #expect(abs(longest - longestStep) <= 1_000)
     }
 
-    @Test func `A damaged buffer counts as corrupt and not as lost`() async throws {
+    @Test func `A buffer with an error flag counts as corrupt`() async throws {
       let (status, take) = try await Vivid.record(
         Self.format, file: file("damaged"), meanwhile: "inject_v4l2_buf_flag_error=1")
       #expect(status == 0)
@@ -77,7 +77,7 @@ extension VividTests {
       #expect(gaps.count { $0["cause"] as? String == "corrupt" } == 1)
     }
 
-    @Test func `A failed VIDIOC_QBUF does not end the take`() async throws {
+    @Test func `A failed VIDIOC_QBUF request does not end the take`() async throws {
       let (status, take) = try await Vivid.record(
         Self.format, file: file("refused"), meanwhile: "inject_vidioc_qbuf_error=1")
       #expect(status == 0)
@@ -101,7 +101,7 @@ extension VividTests {
       try await Vivid.expectWhole(next, file: file("next"), stoppedBy: "duration")
     }
 
-    @Test func `A fatal streaming error keeps the delivered frames`() async throws {
+    @Test func `A fatal streaming error keeps the frames delivered before`() async throws {
       let (status, take) = try await Vivid.record(
         Self.format, file: file("fatal"), meanwhile: "inject_fatal_streaming_error=1")
       #expect(status == 69)
@@ -134,7 +134,7 @@ extension VividTests {
     }
 
     @Test(.enabled(if: Vivid.isPluggable, Vivid.whyNotPluggable))
-    func `A disconnect during a take keeps the delivered frames`() async throws {
+    func `Disconnecting the camera keeps the frames delivered before`() async throws {
       let (status, take) = try await Vivid.record(
         Self.format, file: file("gone"), meanwhile: "disconnect=1")
       // A device that the control disconnected must be bound again by hand.

@@ -7,7 +7,7 @@ import Testing
 extension VividTests {
   @Suite struct Hotplug {
     @Test(.enabled(if: Vivid.isPluggable, Vivid.whyNotPluggable))
-    func `Watching devices reports an unbind and a bind of vivid`() async throws {
+    func `Watching devices reports when vivid is unbound and bound`() async throws {
       let node = Vivid.node ?? ""
       // Each step waits for the line that the previous step causes.
       let script = """

@@ -26,7 +26,7 @@ extension VividTests {
       }
     }
 
-    @Test func `Every size lists the same rate as v4l2-ctl`() async throws {
+    @Test func `Every frame size has the same frame rate as in v4l2-ctl`() async throws {
       try await restoring {
         let modes = try await modes("\(node)?input=3")
         let list = try #require(modes["modes"] as? [[String: Any]])
@@ -49,7 +49,7 @@ extension VividTests {
       }
     }
 
-    @Test func `Computed CVT timings are set and used for a recording`() async throws {
+    @Test func `A recording can use computed CVT timings`() async throws {
       try await restoring {
         let device = "\(node)?input=hdmi&timings=cvt,width=640,height=480,fps=120"
         let modes = try await modes(device)
@@ -154,7 +154,7 @@ extension VividTests {
 
     @Test(
       .enabled(if: Vivid.multiPlanarNode != nil, "LAB_VIVID makes no multi-planar vivid"))
-    func `Rejects a plane layout that recording does not support`() async throws {
+    func `Recording rejects a pixel format with an unsupported layout`() async throws {
       let node = try #require(Vivid.multiPlanarNode)
       let take = try await run(
         slowmoPath,

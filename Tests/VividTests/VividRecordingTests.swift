@@ -8,7 +8,7 @@ extension VividTests {
   @Suite struct Recording {
     private let node = Vivid.node ?? ""
 
-    @Test func `A take at the fastest mode is complete and playable`() async throws {
+    @Test func `A take in the fastest mode of vivid is complete and playable`() async throws {
       let file = "\(Vivid.directory)/fastest.mov"
       let (take, streamed) = try await Vivid.traced {
         try await Vivid.record(["-t", "4", "--fastest"], file: file)
@@ -93,7 +93,7 @@ extension VividTests {
     }
 
     @Test(.enabled(if: getuid() == 0, "only root can become another user"))
-    func `A device without read permission fails with status 77`() async throws {
+    func `Recording without read permission fails with exit code 77`() async throws {
       let finished = try await run(
         "setpriv",
         ["--reuid=65534", "--regid=65534", "--clear-groups", slowmoPath, "modes", node])
