@@ -22,17 +22,17 @@ struct FrameChoiceTests {
     #expect(choice(200, current: 300, recent: [100, 200]) == .recent(1))
   }
 
-  @Test func `Chooses the first later frame if none precedes the request`() {
+  @Test func `Chooses the first frame after the request if none is before`() {
     #expect(choice(250, current: 300) == .current)
     #expect(choice(50, current: 300, recent: [100, 200]) == .current)
   }
 
-  @Test func `Chooses the nearest frame if frames around it were lost`() {
+  @Test func `Chooses the nearest frame if frames at the request were lost`() {
     #expect(choice(250, current: 900, recent: [0, 100]) == .recent(1))
     #expect(choice(850, current: 900, recent: [0, 100]) == .current)
   }
 
-  @Test func `A clock that jumps back does not block a photo request`() {
+  @Test func `A camera clock that jumps back does not block a photo`() {
     #expect(choice(5_000_000, current: 200, arrival: 5_000_100) == .wait)
     #expect(choice(5_000_000, current: 200, arrival: 6_000_100) == .current)
   }

@@ -94,7 +94,7 @@ struct HEICTests {
     #expect(number == 5)
   }
 
-  @Test func `A HEIC Live Photo is opened with its movie`() async throws {
+  @Test func `Other programs open a HEIC Live Photo with its movie`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     let path = scratch.file("a.heic")
     var settings = PhotoSettings(format: .heic, destination: .file(path))

@@ -72,7 +72,7 @@ struct LivePhotoTests {
     return (movie, story)
   }
 
-  @Test func `A Live Photo has a movie around it in a file and embedded`() async throws {
+  @Test func `A Live Photo movie starts before the photo and ends after it`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     let (path, moviePath) = (scratch.file("a.jpg"), scratch.file("a.mov"))
     let camera = try Self.camera(

@@ -45,7 +45,7 @@ struct PhotoGeometryTests {
     return taken
   }
 
-  @Test func `A rotated JPEG keeps its data and has an Exif orientation`() async throws {
+  @Test func `Rotating a JPEG photo changes only its Exif orientation`() async throws {
     let original = try #require(
       try PhotoCamera.images(3..<4)[0].withUnsafeBytes { JPEGFile(parsing: $0) })
     for (angle, isMirrored, orientation) in [
@@ -60,7 +60,7 @@ struct PhotoGeometryTests {
     }
   }
 
-  @Test func `A rotated PNG photo has rotated pixels`() async throws {
+  @Test func `A PNG photo of a rotated connection has rotated pixels`() async throws {
     for angle in [0, 90, 180, 270] {
       for isMirrored in [false, true] {
         let photo = try await photo(.png, angle: angle, isMirrored: isMirrored)

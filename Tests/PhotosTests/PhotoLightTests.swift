@@ -41,7 +41,7 @@ struct PhotoLightTests {
 
   private func value(_ id: ControlID) -> Int64 { machine.controlValue(id.rawValue) }
 
-  @Test func `A bracket takes each exposure and restores the previous one`() async throws {
+  @Test func `A photo bracket restores the exposure set before it`() async throws {
     try controls.setExposureModeCustom(
       duration: MediaTime(3, over: 1_000), gain: nil, rounding: .halfAwayFromZero)
     try await session.startRunning()
@@ -63,7 +63,7 @@ struct PhotoLightTests {
     await session.stopRunning()
   }
 
-  @Test func `The flash is on during the photos and off afterwards`() async throws {
+  @Test func `The flash is on only while photos are taken`() async throws {
     try await session.startRunning()
     for (mode, brightness, lit, flash) in [
       (FlashMode.off, 10, 0, "16"), (.on, 200, 2, "9"), (.auto, 200, 0, "24"), (.auto, 10, 2, "25"),
@@ -96,7 +96,7 @@ struct PhotoLightTests {
     #expect(modes == [.off, .on, .auto])
   }
 
-  @Test func `A torch stays on after a bracket or a flash photo`() async throws {
+  @Test func `A torch that was on stays on after a photo with flash`() async throws {
     try await session.startRunning()
     try controls.setTorchModeOn(level: 1)
     var bracket = PhotoSettings()
@@ -110,7 +110,7 @@ struct PhotoLightTests {
     await session.stopRunning()
   }
 
-  @Test func `A stopped bracket restores the exposure`() async throws {
+  @Test func `A photo bracket that is stopped restores the exposure`() async throws {
     try await session.startRunning()
     var settings = PhotoSettings()
     settings.bracket = Array(repeating: .automatic(bias: 500), count: 1_000)

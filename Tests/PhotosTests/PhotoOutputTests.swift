@@ -27,7 +27,7 @@ struct PhotoOutputTests {
   }
 
   @Test(.timeLimit(.minutes(30)))
-  func `Random photos get the requested frames and cost a movie none`()
+  func `Photos at random times cost a movie no frame`()
     async throws
   {
     let (frameCount, photoCount) = (3_000, 1_000)
@@ -99,7 +99,7 @@ struct PhotoOutputTests {
     #expect(camera.output.captureReadiness == .sessionNotRunning)
   }
 
-  @Test func `A burst holds every frame bit for bit from its request on`()
+  @Test func `A photo burst has every frame after the request unchanged`()
     async throws
   {
     let requests = Requests()
@@ -128,7 +128,7 @@ struct PhotoOutputTests {
     }
   }
 
-  @Test func `A time lapse takes a frame per interval until it is stopped`()
+  @Test func `A time lapse takes one frame per interval until a stop`()
     async throws
   {
     let requests = Requests()
@@ -149,7 +149,7 @@ struct PhotoOutputTests {
         + [2, 14, 26, 38, 50, 62].map { "photo \($0)" } + ["did capture", "did finish"])
   }
 
-  @Test func `A photo without zero shutter lag is the next frame`()
+  @Test func `A photo without zero shutter lag is the next captured frame`()
     async throws
   {
     let requests = Requests()
@@ -164,7 +164,7 @@ struct PhotoOutputTests {
     #expect(await story(of: capture).contains("photo 10"))
   }
 
-  @Test func `A burst skips lost and damaged frames`() async throws {
+  @Test func `A photo burst skips lost and damaged frames`() async throws {
     let requests = Requests()
     var settings = PhotoSettings()
     settings.photoCount = 3
@@ -185,7 +185,7 @@ struct PhotoOutputTests {
       ])
   }
 
-  @Test func `A photo request at the end of a stream gets a frame or error`() async throws {
+  @Test func `A photo request after the last frame fails with an error`() async throws {
     let requests = Requests()
     let last = try PhotoCamera.time(9)
     let camera = try PhotoCamera(
@@ -203,7 +203,7 @@ struct PhotoOutputTests {
     #expect(camera.input.pool.heldCount == 0)
   }
 
-  @Test func `An unplugged camera ends a burst and leaves only whole files`()
+  @Test func `Unplugging the camera ends a burst without partial files`()
     async throws
   {
     let (requests, scratch) = (Requests(), try Scratch())
@@ -230,7 +230,7 @@ struct PhotoOutputTests {
   }
 
   @Test(.enabled(if: SmallDisk.canBeMade))
-  func `A full disk fails each photo and leaves no file`() async throws {
+  func `Taking photos on a full disk fails and leaves no file`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     #expect(SmallDisk.mount(at: scratch.path))
     defer { SmallDisk.unmount(scratch.path) }

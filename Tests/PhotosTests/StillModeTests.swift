@@ -33,7 +33,7 @@ struct StillModeTests {
     return settings
   }
 
-  @Test func `Takes a photo in the largest mode and restores the mode`()
+  @Test func `Takes a photo in the largest camera mode and then returns`()
     async throws
   {
     let largest = try input.device.formats().map { $0.width * $0.height }.max()
@@ -58,7 +58,7 @@ struct StillModeTests {
     await session.stopRunning()
   }
 
-  @Test func `A segmented movie reports the gap of a large photo`() async throws {
+  @Test func `A segmented movie reports the gap that a large photo causes`() async throws {
     let settings = settings("a.jpg")
     let movie = MovieFileOutput(settings: RecordingSettings(path: scratch.file("1.mov")))
     try session.addOutput(movie)
@@ -89,7 +89,7 @@ struct StillModeTests {
     #expect(report.take.ledger.lostDevice > report.files.map(\.ledger.lostDevice).reduce(0, +))
   }
 
-  @Test func `A large photo ends a movie that cannot be reconnected`() async throws {
+  @Test func `A large photo ends a recording that has only one file`() async throws {
     let movie = MovieFileOutput(settings: RecordingSettings(path: scratch.file("a.mov")))
     try session.addOutput(movie)
     try await session.startRunning()
@@ -104,7 +104,7 @@ struct StillModeTests {
     await session.stopRunning()
   }
 
-  @Test func `Refuses other photos during a photo in a larger mode`() async throws {
+  @Test func `Refuses a second photo during a photo in a larger mode`() async throws {
     let requests = Requests()
     requests.join(output)
     let other = settings("b.jpg")
@@ -134,7 +134,7 @@ struct StillModeTests {
     await session.stopRunning()
   }
 
-  @Test func `A large photo without a larger mode keeps the stream`()
+  @Test func `A photo does not stop the stream if no larger mode exists`()
     async throws
   {
     let requests = Requests()

@@ -24,7 +24,7 @@ struct AssetWriterKillTests {
 
   /// The program: appends frames and audio for ever, and prints how many frames are stored.
   @Test(.enabled(if: ProcessInfo.processInfo.environment[variable] != nil))
-  func `Write until killed`() throws {
+  func `Writes movie frames until killed`() throws {
     let path = try #require(ProcessInfo.processInfo.environment[Self.variable])
     let images = try Self.images()
     let video = try AssetWriterInput(
@@ -63,7 +63,9 @@ struct AssetWriterKillTests {
   private static func killedWriter(_ path: String, afterLines limit: Int) throws -> Int {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-    process.arguments = ["--testing-library", "swift-testing", "--filter", "Write until killed"]
+    process.arguments = [
+      "--testing-library", "swift-testing", "--filter", "Writes movie frames until killed",
+    ]
     process.environment = ProcessInfo.processInfo.environment.merging([variable: path]) { $1 }
     let pipe = Pipe()
     process.standardOutput = pipe

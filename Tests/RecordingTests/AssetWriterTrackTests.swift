@@ -105,7 +105,7 @@ struct AssetWriterTrackTests {
   }
 
   @Test(arguments: [false, true])
-  func `Interleaves four tracks and stores every sample unchanged`(inRealTime: Bool) async throws {
+  func `An asset writer interleaves four tracks without data loss`(inRealTime: Bool) async throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     let frames = 200
@@ -191,7 +191,7 @@ struct AssetWriterTrackTests {
     _ = try await FFmpeg.converted(path, ["-map", "0", "-f", "framecrc"])
   }
 
-  @Test func `Fills gaps between PCM blocks and drops overlapping samples`() throws {
+  @Test func `An asset writer fills gaps between PCM blocks with silence`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     let images = try ScriptedCamera(100).images(0..<30)
@@ -233,7 +233,7 @@ struct AssetWriterTrackTests {
     #expect(try Asset(path: path).audioTrack?.sampleCount == Int64(expected.count / 4))
   }
 
-  @Test func `An input ahead of the others is not ready for more data`() throws {
+  @Test func `An asset writer input ahead of the others is not ready`() throws {
     let scratch = try Scratch()
     let images = try ScriptedCamera(100).images(0..<60)
     let inputs = try (0..<2).map { _ in

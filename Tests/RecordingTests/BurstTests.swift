@@ -27,7 +27,7 @@ struct BurstTests {
     #expect(written.last.map { $0 > 0 } == true)
   }
 
-  @Test func `A burst ends without a loss when its memory is full`() throws {
+  @Test func `A burst recording ends without frame loss if memory is full`() throws {
     let rate = FrameRate(240)
     let camera = try ScriptedCamera(240)
     let driver = ScriptedDriver(

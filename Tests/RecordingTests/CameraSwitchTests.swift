@@ -15,7 +15,7 @@ import Testing
 @testable import OvercrankRecording
 
 struct CameraSwitchTests {
-  @Test func `Replacing the camera ends the take but not the session`()
+  @Test func `Replacing the camera of a session ends its recording`()
     throws
   {
     let scratch = try Scratch()

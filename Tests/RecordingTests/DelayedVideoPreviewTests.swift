@@ -71,7 +71,7 @@ struct DelayedVideoPreviewTests {
     }
   }
 
-  @Test func `The delay is exact to one frame and bounds the memory`() throws {
+  @Test func `The delay of a preview is exact to one frame`() throws {
     let stage = try Stage(delay: MediaTime(seconds: 2))
     var shown: [Int] = []
     var largest = 0
@@ -96,7 +96,7 @@ struct DelayedVideoPreviewTests {
     #expect(stage.mirror.arrivals.frameCount == 1_200 && stage.mirror.arrivals.missingCount == 0)
   }
 
-  @Test func `A new delay takes effect at the next refresh`() throws {
+  @Test func `A new preview delay takes effect at the next display refresh`() throws {
     let stage = try Stage(delay: MediaTime(seconds: 1), maximum: MediaTime(seconds: 3))
     func now() -> Int64 { Stage.time(of: stage.count - 1) }
     stage.deliver(480)
@@ -118,7 +118,7 @@ struct DelayedVideoPreviewTests {
     #expect(stage.mirror.delay == MediaTime(seconds: 3))
   }
 
-  @Test func `Slow motion plays until its delay and then jumps to live`() throws {
+  @Test func `A slow-motion preview jumps to live at its maximum delay`() throws {
     let stage = try Stage(delay: MediaTime(1, over: 2), speed: Speed(1, over: 2))
     stage.deliver(1)
     #expect(try stage.shown(at: Stage.time(of: 0)) == 0)
@@ -133,7 +133,7 @@ struct DelayedVideoPreviewTests {
     #expect(try stage.shown(at: Stage.time(of: 240)) == 240)
   }
 
-  @Test func `Little memory shortens the delay and keeps new frames`() throws {
+  @Test func `A memory limit shortens the delay of a preview`() throws {
     let stage = try Stage(delay: MediaTime(seconds: 10), memoryLimit: 16 << 20)
     var last = -1
     for _ in 0..<120 {

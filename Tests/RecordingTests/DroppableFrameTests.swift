@@ -51,7 +51,7 @@ struct DroppableFrameTests {
   }
 
   @Test(arguments: [2, 4, 8, 16])
-  func `Stores every frame at its time and marks droppable ones`(
+  func `Stores each frame at its time and marks droppable frames`(
     interval: Int
   ) async throws {
     let scratch = try Scratch()
@@ -156,7 +156,7 @@ struct DroppableFrameTests {
   }
 
   @Test(arguments: 1...8 as ClosedRange<UInt64>)
-  func `Recovers a killed take and reports its missing frames`(
+  func `Recovers a killed H.264 take and reports its missing frames`(
     seed: UInt64
   ) throws {
     let scratch = try Scratch()
@@ -185,7 +185,7 @@ struct DroppableFrameTests {
     #expect(expected == (0..<frames).filter { !numbers.contains($0) })
   }
 
-  @Test func `Refuses droppable frames for other codecs and intervals`() throws {
+  @Test func `Refuses droppable frames for other codecs than H.264`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(240)
     let cases: [(VideoOutputSettings, Int)] = [

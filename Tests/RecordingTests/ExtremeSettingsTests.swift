@@ -24,7 +24,7 @@ struct ExtremeSettingsTests {
   }
 
   @Test(arguments: 0..<12 as Range<UInt64>)
-  func `A take ends at its frame limit with any duration limit`(
+  func `A take stops at its frame limit whatever its duration limit`(
     seed: UInt64
   ) throws {
     var random = SeededGenerator(seed: seed)
@@ -37,7 +37,7 @@ struct ExtremeSettingsTests {
   }
 
   @Test(arguments: 0..<12 as Range<UInt64>)
-  func `A triggered clip of any length ends with the capture`(seed: UInt64) throws {
+  func `A triggered clip of extreme duration ends with the capture`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     var settings = RecordingSettings(path: scratch.file("a.mov"))
     settings.limit = CaptureLimit(frameCount: 24)
@@ -58,7 +58,7 @@ struct ExtremeSettingsTests {
   }
 
   @Test(arguments: 0..<12 as Range<UInt64>)
-  func `The first frame passes any minimum frame duration`(seed: UInt64) async throws {
+  func `A huge minimum frame duration still delivers the first frame`(seed: UInt64) async throws {
     var random = SeededGenerator(seed: seed)
     let (session, output) = (try session(), VideoDataOutput())
     output.minFrameDuration = random.extremeTime()
@@ -74,7 +74,7 @@ struct ExtremeSettingsTests {
   }
 
   @Test(arguments: 0..<12 as Range<UInt64>)
-  func `Stores or refuses a frame at any presentation time`(seed: UInt64) throws {
+  func `A frame with an extreme time is stored or refused`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let writer = AssetWriter(path: scratch.file("a.mov"))
     let input = try AssetWriterInput(

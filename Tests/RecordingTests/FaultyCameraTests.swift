@@ -15,7 +15,9 @@ import Testing
 /// Takes of cameras that deliver damaged frames, wrong times or too few frames.
 struct FaultyCameraTests {
   @Test(arguments: [VideoOutputSettings.codec(.h264), .ffv1])
-  func `A damaged JPEG costs its own frame and not the take`(codec: VideoOutputSettings) throws {
+  func `A damaged JPEG frame is left out and the take continues`(
+    codec: VideoOutputSettings
+  ) throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(0..<60)
@@ -34,7 +36,7 @@ struct FaultyCameraTests {
     #expect(painted == (0..<20).map { $0 } + (22..<60).map { $0 })
   }
 
-  @Test func `A damaged start is skipped up to the first whole frame`() throws {
+  @Test func `Damaged frames at the start of a take are skipped`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(0..<30)
@@ -68,7 +70,7 @@ struct FaultyCameraTests {
   }
 
   @Test(arguments: [AudioCodec.pcm, .aac])
-  func `Audio continues across a long gap in the video`(codec: AudioCodec) throws {
+  func `Recorded audio continues across a long gap in the video`(codec: AudioCodec) throws {
     let scratch = try Scratch()
     var camera = try ScriptedCamera(100)
     camera.hasAudio = true
@@ -83,7 +85,7 @@ struct FaultyCameraTests {
     #expect(asset.audioTrack?.sampleCount == 57_600)
   }
 
-  @Test func `A clock jump of an hour costs no frame and no time`() throws {
+  @Test func `A camera clock that jumps by an hour causes no gap`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(240)
     var steps = try camera.frames(0..<101)
@@ -100,7 +102,7 @@ struct FaultyCameraTests {
     #expect(report.intervals?.max == .microseconds(4_167))
   }
 
-  @Test func `A stalled or reversed clock still gives increasing times`() throws {
+  @Test func `Frame times increase even if the camera clock runs backward`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(0..<30)
@@ -119,7 +121,7 @@ struct FaultyCameraTests {
     #expect(times[13] == 130_000_000)
   }
 
-  @Test func `The movie stores the delivered frame rate of a long take`() throws {
+  @Test func `A movie stores the measured frame rate of a long take`() throws {
     let scratch = try Scratch()
     var camera = try ScriptedCamera(240)
     let image = try camera.images([0])[0]
@@ -147,7 +149,7 @@ struct FaultyCameraTests {
     #expect(abs(rate - measured) < 1e-6)
   }
 
-  @Test func `A clock that runs backward gives no frame rate`() throws {
+  @Test func `A camera clock that runs backward gives no frame rate`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     let images = try camera.images(0..<20)

@@ -33,7 +33,7 @@ struct FileFateTests {
     return (caught, try bytes(of: path), try scratch.names())
   }
 
-  @Test func `A failed take keeps the file that it would replace`() throws {
+  @Test func `A failed take keeps the existing file at its output path`() throws {
     let busy = try failedTake([], startError: refusal)
     #expect(busy.error as? MediaError == refusal)
     #expect(busy.remaining == [1, 2, 3] && busy.names == ["take.mov"])
@@ -52,7 +52,7 @@ struct FileFateTests {
     #expect(try scratch.names() == ["take.mov"])
   }
 
-  @Test func `A device that does not start leaves no file`() throws {
+  @Test func `A take of a device that fails to start leaves no file`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     let session = try camera.session(ScriptedDriver([], startError: refusal))
@@ -90,7 +90,7 @@ struct FileFateTests {
     #expect(driver.stopCount == 0)
   }
 
-  @Test func `A second take of the same output does not touch the first`() throws {
+  @Test func `A movie output refuses a second take and keeps the first`() throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let camera = try ScriptedCamera(100)
@@ -104,7 +104,7 @@ struct FileFateTests {
   }
 
   @Test(.enabled(if: SmallDisk.canBeMade, "a small disk is mounted, which only root may"))
-  func `A disk full from the start is reported and leaves no file`() throws {
+  func `A take on a full disk fails and leaves no file`() throws {
     let scratch = try Scratch()
     try #require(SmallDisk.mount(at: scratch.path))
     defer { SmallDisk.unmount(scratch.path) }

@@ -12,7 +12,7 @@ import Testing
 
 /// Takes whose writer is slower than the camera.
 struct FullQueueTests {
-  @Test func `A full queue is reported and does not interrupt the session`() async throws {
+  @Test func `A full frame queue ends the take and not the session`() async throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(1_000)
     let (stall, resumption) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))

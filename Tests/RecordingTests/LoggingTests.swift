@@ -45,7 +45,7 @@ struct LoggingTests {
     _ = try MovieFileOutput(session: session, settings: settings).record()
   }
 
-  @Test func `A take logs its start and its end but no single frames`() throws {
+  @Test func `A take logs a start and an end and nothing per frame`() throws {
     for frames in [20, 400] as [Int64] {
       let recorder = Recorder()
       try record(frames, logger: Logger(label: "test") { _ in recorder })

@@ -37,7 +37,7 @@ struct MicrophoneSegmentTests {
   private let counts = [9_600, 9_600, 9_600, 9_600, 9_600, 9_600, 9_600, 4_800] as [Int64]
 
   @Test(arguments: [AudioCodec.pcm, .aac])
-  func `Microphone audio is continuous across file boundaries`(codec: AudioCodec) throws {
+  func `Microphone audio is continuous from one file to the next`(codec: AudioCodec) throws {
     let scratch = try Scratch()
     let report = try take(
       [.samples(200_000)], beginsAt: -777_777_777, in: scratch, codec: codec)
@@ -50,7 +50,7 @@ struct MicrophoneSegmentTests {
     #expect(error(joins, 4_000..<70_000) < (codec == .pcm ? 0.014 : 0.1))
   }
 
-  @Test func `Silence before late audio is divided between the files`()
+  @Test func `Silence before late audio continues in the next file`()
     throws
   {
     let scratch = try Scratch()
@@ -66,7 +66,7 @@ struct MicrophoneSegmentTests {
     #expect(error(joins, 24_100..<71_900) < 0.002)
   }
 
-  @Test func `A gap across a file boundary is reported in both files`() throws {
+  @Test func `An audio gap across two files is reported in both files`() throws {
     let scratch = try Scratch()
     // 350 ms to 550 ms, and from 1.3 s to the end.
     let report = try take(

@@ -97,7 +97,7 @@ struct MicrophoneTakeTests {
     #expect(try lateness(asset, 2_000..<70_000).allSatisfy { abs($0) < 0.000_015 })
   }
 
-  @Test func `Late audio is preceded by silence and its offset reported`() throws {
+  @Test func `Silence is recorded before audio that starts late`() throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let report = try take([.samples(200_000)], beginsAt: 500_000_000, channels: 1, to: path)
@@ -108,7 +108,7 @@ struct MicrophoneTakeTests {
     #expect(try error(asset, 24_100..<71_900) < 0.002)
   }
 
-  @Test func `Lost audio becomes silence and is reported as gaps`()
+  @Test func `Lost audio is recorded as silence and reported as gaps`()
     throws
   {
     let scratch = try Scratch()
@@ -134,7 +134,7 @@ struct MicrophoneTakeTests {
     }
   }
 
-  @Test func `An audio gap past the end of the take is cut at the end`() throws {
+  @Test func `An audio gap is reported only up to the end of the take`() throws {
     let scratch = try Scratch()
     let report = try take(
       [.samples(48_000), .lost(96_000, .overrun), .samples(9_600)], beginsAt: 0,
@@ -144,7 +144,7 @@ struct MicrophoneTakeTests {
     #expect(gaps.map(\.time.wholeNanoseconds) == [1_000_000_000])
   }
 
-  @Test func `Audio that begins after the take is reported as a gap`() throws {
+  @Test func `Audio that starts after the end of the take counts as lost`() throws {
     let scratch = try Scratch()
     let report = try take(
       [.samples(9_600)], beginsAt: 1_500_000_000, to: scratch.file("take.mov"),
@@ -155,7 +155,7 @@ struct MicrophoneTakeTests {
   }
 
   @Test(arguments: [false, true])
-  func `Audio captured while the last frames are written is left out`(isBurst: Bool)
+  func `Audio captured after the last frame is not recorded`(isBurst: Bool)
     throws
   {
     let scratch = try Scratch()
@@ -225,7 +225,7 @@ struct MicrophoneTakeTests {
     #expect(try isSilent(Asset(path: path), 0..<72_000))
   }
 
-  @Test func `Refuses AAC at 192 kHz and chooses PCM automatically`() throws {
+  @Test func `Audio at 192 kHz cannot be AAC and is recorded as PCM`() throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let error = #expect(throws: MediaError.self) {
@@ -239,7 +239,7 @@ struct MicrophoneTakeTests {
     #expect(try Asset(path: path).audioTrack?.sampleCount == 288_000)
   }
 
-  @Test func `Disabled audio leaves no audio track`() throws {
+  @Test func `A take with audio disabled has no audio track`() throws {
     let scratch = try Scratch()
     for number in 0..<2 {
       let path = scratch.file("\(number).mov")
@@ -262,7 +262,7 @@ struct ClickAndFlashTests {
     "240?pace=max", "240?drop=5%&seed=11&pace=max", "60000/1001?pace=max",
     "99?drop=5%&seed=3&pace=max",
   ])
-  func `Click and flash agree within a frame and an audio block`(rate: String) throws {
+  func `A click and a flash are recorded at the same time`(rate: String) throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let camera = try CaptureDevice.named("synthetic:128x96@\(rate)")

@@ -27,7 +27,7 @@ struct MotionTriggerTests {
     return PixelBuffer(grayWidth: width, height: height, bytes: bytes)
   }
 
-  @Test func `Motion triggers once until the scene is still again`() throws {
+  @Test func `A moving scene triggers once until it is still again`() throws {
     var random = SeededGenerator(seed: 4)
     var detector = MotionTrigger.Detector(
       MotionTrigger(share: 0.02, quietPeriod: MediaTime(microseconds: 500_000)))
@@ -44,7 +44,7 @@ struct MotionTriggerTests {
     #expect(triggers == [30, 90])
   }
 
-  @Test func `Ignores motion below the share and frames of another size`() {
+  @Test func `Ignores motion in less than the chosen share of the image`() {
     var random = SeededGenerator(seed: 5)
     for (share, isSeen) in [(0.04, true), (0.2, false)] {
       var detector = MotionTrigger.Detector(MotionTrigger(share: share))

@@ -55,7 +55,7 @@ struct MovieGeometryTests {
   }
 
   @Test(arguments: [VideoOutputSettings.raw, .ffv1, .mjpeg, .h264])
-  func `Rotation and mirroring are stored in the display matrix`(
+  func `Rotation and mirroring are recorded as the display matrix`(
     codec: VideoOutputSettings
   ) async throws {
     let scratch = try Scratch()
@@ -89,7 +89,7 @@ struct MovieGeometryTests {
     }
   }
 
-  @Test func `A recovered take keeps its matrix and clean aperture`() throws {
+  @Test func `A recovered take keeps the display matrix and clean aperture`() throws {
     let scratch = try Scratch()
     let path = scratch.file("killed.mov")
     let camera = try ScriptedCamera(240)
@@ -135,7 +135,7 @@ struct MovieGeometryTests {
     return CleanApertureBox.read(from: try #require(bytes), track: 0)
   }
 
-  @Test func `A zoomed copy keeps its bytes and stores a clean aperture`()
+  @Test func `Zoom without encoding is stored as the clean aperture`()
     async throws
   {
     let scratch = try Scratch()
@@ -170,7 +170,7 @@ struct MovieGeometryTests {
   }
 
   @Test(arguments: [VideoOutputSettings.raw, .ffv1, .h264], [false, true])
-  func `Zoomed frames are cropped and scaled by their own factor`(
+  func `Each encoded frame of a zoom has the zoom factor of its time`(
     codec: VideoOutputSettings, decodes: Bool
   ) throws {
     if codec == .raw, decodes { return }  // MJPEG is not stored uncompressed.

@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test(arguments: [VideoOutputSettings.passthrough, .h264])
-  func `Frames of a file camera keep their durations in the movie`(
+  func `Recording from a file camera keeps the frame durations`(
     codec: VideoOutputSettings
   ) throws {
     let scratch = try Scratch()
@@ -62,7 +62,7 @@ import Testing
   @Test(arguments: [
     ("/yuyv", VideoOutputSettings.codec(.h264)), ("/yuyv", .ffv1), ("/mjpg", .passthrough),
   ])
-  func `A camera that waits for its encoder loses no frame`(
+  func `A camera at maximum pace waits for the encoder without loss`(
     mode: String, codec: VideoOutputSettings
   ) throws {
     let scratch = try Scratch()
@@ -85,7 +85,7 @@ import Testing
   }
 
   @Test
-  func `Stopping a paced take on a stalled disk ends it at once`()
+  func `A take at maximum pace can be stopped on a stalled disk`()
     throws
   {
     let scratch = try Scratch()
@@ -106,7 +106,7 @@ import Testing
     #expect(report.ledger.stored == report.ledger.expected)
   }
 
-  @Test func `Audio triggers give the same clips at any capture speed`() throws {
+  @Test func `Audio triggers give the same clips at maximum pace`() throws {
     let scratch = try Scratch()
     var settings = RecordingSettings(path: scratch.file("clip.mov"))
     settings.limit = CaptureLimit(duration: MediaTime(microseconds: 3_500_000))
@@ -132,7 +132,7 @@ import Testing
     }
   }
 
-  @Test func `A small ring buffer keeps the latest frames of a paced take`()
+  @Test func `A small ring buffer keeps the latest frames at maximum pace`()
     throws
   {
     let scratch = try Scratch()

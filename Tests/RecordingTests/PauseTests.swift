@@ -78,7 +78,7 @@ struct PauseTests {
   }
 
   @Test(arguments: 0..<20)
-  func `A pause leaves no gap in the movie and counts no loss`(
+  func `Pausing a take leaves no gap and counts no lost frame`(
     seed: Int
   ) throws {
     let scratch = try Scratch()
@@ -128,7 +128,7 @@ struct PauseTests {
     }
   }
 
-  @Test func `The ledger of a paused take excludes the paused frames`() throws {
+  @Test func `Frames captured during a pause are not counted as expected`() throws {
     var account = FrameAccount(frameRate: FrameRate(100), trustsCounter: false) { 0 }
     let camera = try ScriptedCamera(100)
     func observe(_ number: Int64, _ outcome: FrameOutcome) throws {
@@ -187,7 +187,7 @@ struct PauseTests {
     #expect(try holdsBox("moof", scratch.file("take.mov")) == false)
   }
 
-  @Test func `Recording events reach every listener`() async throws {
+  @Test func `Every event stream of a recording receives all events`() async throws {
     let scratch = try Scratch()
     let device = try CaptureDevice.named("synthetic:128x96@240?pace=max")
     let session = try CaptureSession(device: device, format: device.fastestFormat())

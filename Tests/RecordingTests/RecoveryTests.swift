@@ -83,7 +83,7 @@ struct RecoveryTests {
     return (try MovieRecovery.recover(path), path)
   }
 
-  @Test func `Recovers every stored frame of an unfinished take`() throws {
+  @Test func `Recovers every frame stored in an unfinished movie`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(240)
     let unfinished = try Self.unfinished(
@@ -106,7 +106,7 @@ struct RecoveryTests {
     #expect(try bytes(of: path) == before)
   }
 
-  @Test func `Recovery keeps the lead-in frames of a clip hidden`() throws {
+  @Test func `Recovery keeps the decode-only frames of a clip hidden`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(240)
     let images = try camera.streamFrames(140, in: scratch)
@@ -152,7 +152,7 @@ struct RecoveryTests {
     #expect(asset.duration == (MediaTime(541_667, over: 1_000_000)))
   }
 
-  @Test func `Recovery restores the ledger and its gaps`() throws {
+  @Test func `Recovery restores the frame counts and gaps of a take`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(2..<80)
@@ -176,7 +176,7 @@ struct RecoveryTests {
     #expect(lines.map(\.sequence) == unfinished.frames.map { Int64($0.sequence) })
   }
 
-  @Test func `Recovers all whole frames of a file cut at any byte`() throws {
+  @Test func `Recovers all whole frames of a movie truncated at any byte`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     let unfinished = try Self.unfinished(try camera.frames(0..<50), camera: camera, in: scratch)
@@ -230,7 +230,7 @@ struct RecoveryTests {
     }
   }
 
-  @Test func `Recovery never traps and leaves foreign files unchanged`() throws {
+  @Test func `Recovery leaves movies of other programs unchanged`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     let unfinished = try Self.unfinished(try camera.frames(0..<45), camera: camera, in: scratch)
@@ -291,7 +291,7 @@ struct RecoveryTests {
     #expect(report.isPlayable && report.ledger.stored == 60)
   }
 
-  @Test func `A take record round-trips and detects a damaged byte`() {
+  @Test func `A damaged byte in the record of a take is detected`() {
     var random = SeededGenerator(seed: 8)
     for _ in 0..<300 {
       func any<Number: FixedWidthInteger>() -> Number {

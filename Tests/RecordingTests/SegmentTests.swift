@@ -39,7 +39,7 @@ import Testing
     SegmentSettings(duration: duration) { scratch.file("file\($0).mov") }
   }
 
-  @Test func `One-second files hold every frame once and exact audio`() async throws {
+  @Test func `Files of one second together have each frame once`() async throws {
     let scratch = try Scratch()
     let count = Self.fileCount
     var settings = RecordingSettings(path: scratch.file("unused.mov"))
@@ -83,7 +83,7 @@ import Testing
     (VideoOutputSettings.codec(.h264), "/yuyv", 8 as Int?), (.codec(.ffv1), "/yuyv", nil),
     (.automatic, "/mjpg", nil),
   ])
-  func `Each codec divides a take into independent files`(
+  func `A take in any codec can be divided into independent files`(
     codec: VideoOutputSettings, mode: String, interval: Int?
   ) throws {
     let scratch = try Scratch()
@@ -106,7 +106,7 @@ import Testing
     #expect(audio.map(\.sampleCount).reduce(0, +) == 50_000 && audio.count == 4)
   }
 
-  @Test func `Lost frames count in the file before them and in the take`() throws {
+  @Test func `Lost frames count in the file before the loss`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(0..<100)
@@ -126,7 +126,7 @@ import Testing
     #expect(joins.missing == [38, 39, 40, 41] && joins.repeated.isEmpty)
   }
 
-  @Test func `H.264 of a camera is divided at its key frames`() throws {
+  @Test func `H.264 from a camera is divided into files at key frames`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     let images = try camera.streamFrames(100, in: scratch)
@@ -248,7 +248,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `A take without its camera ends at the timeout or a stop`(
+  func `A take whose camera is lost ends at a timeout or stop`(
     stops: Bool
   ) throws {
     let scratch = try Scratch()
@@ -276,7 +276,7 @@ import Testing
     #expect(!session.isRunning && !session.isInterrupted)
   }
 
-  @Test func `Refuses a zero file duration and reconnecting bursts`() throws {
+  @Test func `Refuses a burst that waits for a lost camera`() throws {
     let scratch = try Scratch()
     let session = try session("synthetic:160x120@240?pace=max")
     var settings = RecordingSettings(path: scratch.file("a.mov"))

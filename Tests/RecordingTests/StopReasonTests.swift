@@ -34,7 +34,7 @@ struct StopReasonTests {
   }
 
   @Test(arguments: Limit.allCases)
-  func `Reaching a limit is a stop reason and not an error`(limit: Limit) throws {
+  func `Reaching a limit of a take is not reported as an error`(limit: Limit) throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     let (report, _) = try camera.take(try camera.frames(0..<100), to: scratch.file("take.mov")) {
@@ -45,7 +45,7 @@ struct StopReasonTests {
     #expect(report.ledger.stored > 0 && report.ledger.stored < 100)
   }
 
-  @Test func `A take whose camera fails is playable and has a problem`() throws {
+  @Test func `A take whose camera fails is playable and reports an error`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     for (code, reason) in [

@@ -82,7 +82,7 @@ struct TakeTests {
   }
 
   @Test(.enabled(if: SmallDisk.canBeMade, "a small disk is mounted, which only root may"))
-  func `Frames lost to a full disk are not counted as stored`() throws {
+  func `Frames that a full disk cannot store are counted as lost`() throws {
     let scratch = try Scratch()
     try #require(SmallDisk.mount(at: scratch.path))
     defer { SmallDisk.unmount(scratch.path) }
@@ -102,7 +102,7 @@ struct TakeTests {
     #expect(report.gaps.last?.afterIndex == report.ledger.stored - 1)
   }
 
-  @Test func `A disk that stalls for two seconds costs no frame`() throws {
+  @Test func `A disk that stalls for two seconds causes no lost frame`() throws {
     let scratch = try Scratch()
     var camera = try ScriptedCamera(240)
     (camera.width, camera.height) = (640, 480)
@@ -133,7 +133,7 @@ struct TakeTests {
   }
 
   @Test(arguments: [false, true])
-  func `A take without a whole frame leaves no file`(isStopped: Bool) throws {
+  func `A take with only damaged frames leaves no file`(isStopped: Bool) throws {
     let scratch = try Scratch()
     // Frames arrive, but all of them are damaged.
     let camera = try ScriptedCamera(100)
@@ -207,7 +207,7 @@ struct PlanTests {
       [many.p50, many.p95, many.p99, many.max] == [50, 95, 99, 100].map { .microseconds($0) })
   }
 
-  @Test func `Discarding unsynced frames corrects the ledger and its gaps`() throws {
+  @Test func `Frames that a crash discarded are counted as lost`() throws {
     var report = RecordingReport(
       requestedFrameRate: FrameRate(100), negotiatedFrameRate: FrameRate(100))
     report.ledger.stored = 10

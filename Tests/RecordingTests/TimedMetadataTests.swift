@@ -58,7 +58,7 @@ struct TimedMetadataTests {
   }
 
   @Test(arguments: ["a.mov", "a.mp4"], [false, true])
-  func `A thousand metadata values are read back at their frames`(
+  func `Each timed metadata value is read back at its frame`(
     name: String, isFastStart: Bool
   ) async throws {
     let scratch = try Scratch()
@@ -104,7 +104,7 @@ struct TimedMetadataTests {
     #expect(try await FFmpeg.probe(path, "stream=nb_frames", stream: "v:0") == ["600"])
   }
 
-  @Test func `A metadata value without a frame gets the frame of its time`() throws {
+  @Test func `A metadata value is stored at the frame of its time`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     let camera = try ScriptedCamera(100)
@@ -127,7 +127,7 @@ struct TimedMetadataTests {
         == [1, 20, 40].map { ExpectedValue(frame: $0 - 1, key: "number", value: .integer($0)) })
   }
 
-  @Test func `Metadata values are stored in the file of their frame`() throws {
+  @Test func `A metadata value is stored in the file with its frame`() throws {
     let scratch = try Scratch()
     var settings = RecordingSettings(path: "")
     settings.limit = CaptureLimit(frameCount: 480)
@@ -152,7 +152,7 @@ struct TimedMetadataTests {
     #expect(report.take.warnings.count { $0.contains("1 metadata value") } == 1)
   }
 
-  @Test func `A metadata value of a finished file counts as late`() {
+  @Test func `A metadata value for a frame in a finished file is dropped`() {
     var clock = PausableClock()
     clock.begin(atMicroseconds: 1_000)
     func value(_ position: PendingValue.Position) -> PendingValue {
@@ -176,7 +176,7 @@ struct TimedMetadataTests {
     #expect(pending.lateCount == 2)
   }
 
-  @Test func `Timed metadata values survive a killed take`() throws {
+  @Test func `Timed metadata values are recovered from a killed take`() throws {
     let scratch = try Scratch()
     let path = scratch.file("left.mov")
     try Data(EmptyMovie.bytes).write(to: URL(fileURLWithPath: path))
@@ -210,7 +210,7 @@ struct TimedMetadataTests {
     #expect(try paintedNumbers(Asset(path: path)) == (0..<100).map { $0 })
   }
 
-  @Test func `Metadata tags may change during the take`() async throws {
+  @Test func `Metadata tags can be changed while a take is recorded`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var settings = RecordingSettings(path: path)

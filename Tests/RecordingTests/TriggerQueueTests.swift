@@ -12,7 +12,7 @@ struct TriggerQueueTests {
   }
 
   @Test(arguments: [1, 2, 3, 4] as [UInt64])
-  func `Accepts triggers a quiet period apart and counts the others`(
+  func `Ignores and counts a trigger within the quiet period`(
     seed: UInt64
   ) throws {
     var random = SeededGenerator(seed: seed)
@@ -48,7 +48,7 @@ struct TriggerQueueTests {
     }
   }
 
-  @Test func `The default quiet period is the duration of a clip`() {
+  @Test func `The default quiet period between triggers is a clip length`() {
     var queue = TriggerQueue()
     // The quiet period is unknown before the capture begins.
     for time in [0, 10, 149_999, 150_000, 150_001] as [Int64] { queue.append(trigger(time)) }

@@ -57,7 +57,7 @@ struct TriggeredTakeTests {
   }
 
   @Test(arguments: [1, 2, 3, 4] as [UInt64])
-  func `Clips hold exactly the frames around overlapping triggers`(
+  func `Clips of overlapping triggers have exactly their frames`(
     seed: UInt64
   ) throws {
     var random = SeededGenerator(seed: seed)
@@ -132,7 +132,7 @@ struct TriggeredTakeTests {
         + "\(steps.min() ?? 0) us after the one before")
   }
 
-  @Test func `A small ring buffer keeps the latest frames and warns`() throws {
+  @Test func `A small ring buffer keeps the latest frames before a trigger`() throws {
     var random = SeededGenerator(seed: 9)
     let camera = try ScriptedCamera(240)
     let scratch = try Scratch()
@@ -161,7 +161,7 @@ struct TriggeredTakeTests {
     #expect(report.ledger.isBalanced)
   }
 
-  @Test func `Without repetition only the first trigger makes a clip`()
+  @Test func `Only the first trigger makes a clip unless repeats are on`()
     throws
   {
     var random = SeededGenerator(seed: 5)
@@ -215,7 +215,7 @@ struct TriggeredTakeTests {
     return (try run(take, ring), take.control.requestedStop)
   }
 
-  @Test func `Limits concurrent clips and counts refused triggers`() throws {
+  @Test func `Refuses and counts triggers beyond 16 concurrent clips`() throws {
     let scratch = try Scratch()
     let (report, _) = try capture((0..<40).map { 1_000_000 + $0 }, in: scratch) { _ in }
     #expect(report.clips.count == TriggerQueue.capacity && report.triggerCount == 16)
@@ -224,7 +224,7 @@ struct TriggeredTakeTests {
     #expect(try scratch.names().count == 16)
   }
 
-  @Test func `The maximum number of clips ends the capture`() throws {
+  @Test func `A triggered capture ends at the maximum number of clips`() throws {
     let scratch = try Scratch()
     let times: [Int64] = [500_000, 1_700_000, 2_900_000, 4_000_000]
     let (report, stop) = try capture(times, in: scratch) { $0.maximumClipCount = 2 }
@@ -233,7 +233,7 @@ struct TriggeredTakeTests {
     #expect(try scratch.names() == ["clip1.mov", "clip2.mov"])
   }
 
-  @Test func `A clip with a short pre-trigger duration has a warning`() throws {
+  @Test func `A clip with fewer frames before its trigger gives a warning`() throws {
     let scratch = try Scratch()
     let (report, _) = try capture([200_000, 2_000_000], in: scratch) { _ in }
     let warnings = report.clips.map(\.warnings)
@@ -245,7 +245,7 @@ struct TriggeredTakeTests {
       ])
   }
 
-  @Test func `A trigger after the last frame fails with nothing stored`() throws {
+  @Test func `A trigger after the last frame fails with no clip stored`() throws {
     let scratch = try Scratch()
     // After the last frame.
     let (report, _) = try capture([9_000_000], in: scratch) { _ in }
@@ -253,7 +253,7 @@ struct TriggeredTakeTests {
     #expect(report.problem?.code == .nothingStored)
   }
 
-  @Test func `A clip file that cannot be created ends the capture`() throws {
+  @Test func `A clip file that cannot be created ends a triggered capture`() throws {
     var random = SeededGenerator(seed: 6)
     let camera = try ScriptedCamera(120)
     let scratch = try Scratch()

@@ -28,7 +28,7 @@ struct VideoPreviewTests {
   }
 
   @Test(arguments: ["/mjpg", "/yuyv", "/grey"])
-  func `A slow preview shows new frames and costs the movie none`(mode: String) throws {
+  func `A slow preview does not cost the movie any frame`(mode: String) throws {
     let scratch = try Scratch()
     let session = try session("synthetic:320x240@240?pace=max", mode)
     let preview = try VideoPreview(session: session)
@@ -58,7 +58,7 @@ struct VideoPreviewTests {
     #expect(try input.pool.heldCount == 0 && preview.nextFrame(as: .gray) == nil)
   }
 
-  @Test func `A tapped preview point maps to the pixel of the frame`() throws {
+  @Test func `A tapped preview point is mapped to a pixel of the frame`() throws {
     for row in CornerImage.table {
       let gray = CornerImage.gray(width: 64, height: 48)
       let camera = try CaptureDevice.named("synthetic:128x96@240")
