@@ -104,7 +104,7 @@ struct ImageViewportTests {
     #expect(corner.first?.destination.x == 0 && corner.first?.destination.y == 0)
   }
 
-  @Test func `Parts of a rotated image map to parts of the stored image`() {
+  @Test func `A rectangle of a rotated image maps back to the stored image`() {
     // A stored image of 4 by 2 is 2 by 4 on screen when rotated by 90 degrees. Its first column on
     // screen is its last row.
     let stored = PixelSize(width: 4, height: 2)

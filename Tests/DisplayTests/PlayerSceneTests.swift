@@ -35,7 +35,7 @@ struct PlayerSceneTests {
     list.compactMap { if case .text(let text, _, _, _, _) = $0 { text } else { nil } }
   }
 
-  @Test func `The timeline shows the speed of each segment`() throws {
+  @Test func `The timeline of the player shows the speed of each segment`() throws {
     let content = TimelineContent(try Self.composition())
     #expect(content.segments.map(\.label) == ["1", "1/8", "2", "1..1/4"])
     #expect(content.segments.map(\.kind) == [.normal, .slow, .fast, .slow])
@@ -51,7 +51,7 @@ struct PlayerSceneTests {
     #expect(content.segments.map(\.label).filter(shown.contains) == ["1/8"])
   }
 
-  @Test func `A frozen frame is a timeline segment of its own kind`() throws {
+  @Test func `A freeze frame is a separate segment in the player timeline`() throws {
     let source = try MediaSource(path: "clip.mov", duration: MediaTime(seconds: 4))
     var composition = Composition(source)
     try composition.freezeFrame(at: MediaTime(seconds: 2), for: MediaTime(seconds: 1))
@@ -59,7 +59,7 @@ struct PlayerSceneTests {
     #expect(kinds == [.normal, .frozen, .normal])
   }
 
-  @Test func `The image is drawn first and everything else over it`() throws {
+  @Test func `The player draws its text and panels over the video image`() throws {
     var scene = try Self.scene()
     scene.message = "muted"
     scene.status = "frame 7/960 · 0.029167 s · 1/8"
@@ -76,7 +76,7 @@ struct PlayerSceneTests {
     #expect(texts.contains("0.000 / 11.100 s"))
   }
 
-  @Test func `The loop and mark and playhead are drawn at their times`() throws {
+  @Test func `Loop range and mark and playhead are drawn at their times`() throws {
     var scene = try Self.scene()
     scene.timeline = TimelineContent(
       Composition(try MediaSource(path: "clip.mov", duration: MediaTime(seconds: 1_256))))
@@ -95,7 +95,7 @@ struct PlayerSceneTests {
     #expect(columns(.outside) == [12...312, 412...1_268])
   }
 
-  @Test func `Equal scenes produce equal drawing commands`() throws {
+  @Test func `Drawing the same player scene twice gives the same commands`() throws {
     var scene = try Self.scene()
     #expect(scene.drawing == (try Self.scene().drawing))
     scene.position = 5
@@ -111,7 +111,7 @@ struct PlayerSceneTests {
     }
   }
 
-  @Test func `Text is drawn in dots and truncated to its width`() {
+  @Test func `Text is drawn in a dot font and truncated to fit its width`() {
     // A one is a stroke with a foot and a flag.
     let one = DrawingText.rectangles("1", x: 10, y: 20, scale: 2)
     #expect(

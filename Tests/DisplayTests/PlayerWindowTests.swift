@@ -34,7 +34,7 @@ struct PlayerWindowTests {
     return try Asset(path: path)
   }
 
-  @Test func `The window shows the frame of each seek or step or time`() throws {
+  @Test func `The window shows the frame after each seek and step and play`() throws {
     let stage = try WindowStage([painted()])
     #expect(try stage.number() == 0)
     for (time, number) in [(100, 100), (239, 239), (23, 23), (24, 24), (0, 0)] as [(Int64, Int)] {
@@ -90,7 +90,7 @@ struct PlayerWindowTests {
     #expect((142...143).contains(try stage.number()))
   }
 
-  @Test func `Two clips with their own origins play on one clock`() throws {
+  @Test func `Two clips aligned at chosen frames play on one clock`() throws {
     let assets = try [painted(), painted(name: "other.mov")]
     // Frame 100 of the first clip is shown with frame 40 of the second one.
     let origins = [MediaTime(100, over: 240), MediaTime(40, over: 240)]
@@ -201,7 +201,7 @@ struct PlayerWindowTests {
     }
   }
 
-  @Test func `Each thumbnail shows the middle frame of its part`() throws {
+  @Test func `Each thumbnail shows the middle frame of its time span`() throws {
     let stage = try WindowStage([painted()], height: 320, showsThumbnails: true)
     while !stage.window.hasAllThumbnails {
       MonotonicClock.pause()

@@ -42,7 +42,9 @@ extension PlayerWindowTests {
     }
 
     @Test(arguments: PreviewGravity.allCases)
-    func `View points show the image colors for every gravity`(gravity: PreviewGravity) throws {
+    func `A view point shows the mapped image pixel for every gravity`(
+      gravity: PreviewGravity
+    ) throws {
       let window = try window(640, 480)
       window.resize(width: 800, height: 500)
       let image = try image(width: 640, height: 480)

@@ -30,7 +30,7 @@ struct WindowLayoutTests {
       (300, true, true), (299, true, false), (140, true, false), (139, false, false),
       (1, false, false),
     ])
-  func `A low window hides its panels and keeps the image`(
+  func `A window of little height hides its panels and not the image`(
     _ height: Int, _ hasPanel: Bool, _ hasThumbnails: Bool
   ) {
     let layout = WindowLayout(PixelSize(width: 500, height: height), paneCount: 1)

@@ -19,7 +19,7 @@ struct DecodeCostTests {
     return stage.player.frame(at: stage.clock.now).flatMap { PaintedBlocks.number(in: $0.image) }
   }
 
-  @Test(arguments: [false, true]) func `A seek decodes one GOP up to its frame`(
+  @Test(arguments: [false, true]) func `A seek of the player decodes one GOP up to the target`(
     _ isReordered: Bool
   ) throws {
     let asset = try Movies.painted(scratch, gop: 60, reordered: isReordered)
@@ -33,7 +33,7 @@ struct DecodeCostTests {
     }
   }
 
-  @Test func `Steps back use the frames that a seek has decoded`() throws {
+  @Test func `Stepping back after a seek decodes no frame again`() throws {
     let asset = try Movies.painted(scratch, gop: 60)
     let stage = try Stage(asset)
     #expect(show(449, stage) == 449)

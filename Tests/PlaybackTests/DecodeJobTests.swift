@@ -41,7 +41,7 @@ struct DecodeJobTests {
     240 + rate * Int(stage.clock.now.wholeMicroseconds - Stage.start / 1_000) * 240 / 1_000_000
   }
 
-  @Test func `A playback job ends when its next frame has passed`() throws {
+  @Test func `A decode job ends when playback has passed the next frame`() throws {
     try stage.player.setRate(1)
     // A frame for each refresh takes 5 ms, which is soon enough for all.
     let (job, given) = try decode(each: 5)
@@ -55,7 +55,7 @@ struct DecodeJobTests {
     #expect(try #require(next.given.first) >= due(rate: 1) - next.given.count)
   }
 
-  @Test func `A reverse playback job ends when its frames have passed`() throws {
+  @Test func `A reverse decode job ends when playback has passed them`() throws {
     try stage.player.setRate(-1)
     let (job, given) = try decode(each: 5)
     #expect(job.frames.count >= 4 && given == job.frames)
@@ -76,7 +76,7 @@ struct DecodeJobTests {
     #expect(stage.player.frame(at: stage.clock.now)?.index == next.given[0])
   }
 
-  @Test func `A running decode job follows a change of the rate`() throws {
+  @Test func `A running decode job follows a change of the playback rate`() throws {
     try stage.player.setRate(1)
     let core = stage.player.core
     let job = try #require(core.perform { $0.nextJob($1) })
@@ -91,7 +91,7 @@ struct DecodeJobTests {
     #expect(given.count == 2 && job.frames.count > 2)
   }
 
-  @Test func `A frame that no refresh shows is not decoded`() throws {
+  @Test func `A frame that no display refresh shows is not decoded`() throws {
     try stage.player.setRate(1)
     _ = stage.player.frame(at: MediaTime(nanoseconds: Stage.start + 50_000_000))
     // Frame 253 is due between two refreshes, which show 252 and 256.
@@ -100,7 +100,7 @@ struct DecodeJobTests {
     #expect(!job.frames.contains(253) && job.frames.contains(256))
   }
 
-  @Test func `A decode job across the end of a loop is not late`() throws {
+  @Test func `A decode job across the end of a loop gives all frames`() throws {
     let range = try TimeRange(start: MediaTime(seconds: 1), end: MediaTime(5, over: 4))
     try stage.player.setLoop(range)
     try stage.player.setRate(1)
@@ -110,7 +110,7 @@ struct DecodeJobTests {
     #expect(given == job.frames)
   }
 
-  @Test func `Both decoders are open after the first frame`() throws {
+  @Test func `The player has opened both decoders after the first frame`() throws {
     let core = stage.player.core
     stage.work()
     #expect(core.openDecoderCount == 2)
@@ -144,8 +144,9 @@ struct DecodeJobTests {
   /// Whatever the order of the frames and however slow the decoder, no job decodes a frame that no
   /// refresh will show, except for its first one.
   @Test(arguments: Order.allCases, [2, 7, 23, 60] as [Int64])
-  func `Jobs decode only frames that a refresh shows`(_ order: Order, _ milliseconds: Int64) throws
-  {
+  func `Decode jobs decode only frames that a display refresh shows`(
+    _ order: Order, _ milliseconds: Int64
+  ) throws {
     let asset = try Asset(path: scratch.file("clip.mov"))
     let source = try asset.mediaSource()
     var composition = Composition()
@@ -201,7 +202,7 @@ struct DecodeJobTests {
     }
   }
 
-  @Test func `A direction change shows only frames already passed`() throws {
+  @Test func `A direction change shows no frame that was not due yet`() throws {
     let player = stage.player
     try player.setRate(1)
     let job = try #require(player.core.perform { $0.nextJob($1) })
@@ -217,7 +218,7 @@ struct DecodeJobTests {
     #expect(player.frame(at: stage.clock.now)?.index == 246)
   }
 
-  @Test func `The last decoded frame is shown for a missing one`() throws {
+  @Test func `The last decoded frame is shown until the due one is decoded`() throws {
     let player = stage.player
     try player.setLoop(try TimeRange(start: MediaTime(seconds: 1), end: MediaTime(5, over: 4)))
     try player.setRate(1)

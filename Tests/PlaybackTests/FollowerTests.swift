@@ -13,7 +13,7 @@ struct FollowerTests {
 
   init() throws { scratch = try Scratch() }
 
-  @Test func `A follower keeps its frame offset through every command`() throws {
+  @Test func `A player that follows another keeps its offset in frames`() throws {
     let asset = try Movies.painted(scratch, hasAudio: true)
     let other = try Movies.painted(scratch, name: "other.mov")
     let stage = try Stage(asset, hasAudio: true) { $0.refreshRate = 50 }
@@ -59,7 +59,7 @@ struct FollowerTests {
     #expect(follower.ledger.isBalanced && follower.ledger.late == 0)
   }
 
-  @Test func `A follower ignores commands and outlives its leader`() throws {
+  @Test func `A player that follows another ignores direct commands`() throws {
     let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)
     let follower = try stage.player.makeFollower(

@@ -50,7 +50,7 @@ struct GoldenTableTests {
     }
   }
 
-  @Test(arguments: speeds) func `Each refresh shows the frame of its time`(
+  @Test(arguments: speeds) func `Each display refresh shows the frame due at its time`(
     _ speed: Rational
   ) throws {
     let asset = try Movies.painted(scratch)
@@ -69,7 +69,7 @@ struct GoldenTableTests {
     }
   }
 
-  @Test func `A player that is 100 ms late does not match the model`() throws {
+  @Test func `The playback test detects a player that is 100 ms late`() throws {
     let asset = try Movies.painted(scratch)
     for speed in Self.speeds {
       let stage = try Stage(asset)
@@ -126,7 +126,7 @@ struct GoldenTableTests {
     }
   }
 
-  @Test func `An edit during playback continues at the same time`() throws {
+  @Test func `Playback of an edited composition continues at the same time`() throws {
     let asset = try Movies.painted(scratch)
     let source = try asset.mediaSource()
     var slow = Composition(source)
@@ -150,7 +150,7 @@ struct GoldenTableTests {
     #expect(found.isEmpty)
   }
 
-  @Test func `An edit during playback continues at the same source time`() throws {
+  @Test func `Playback can continue at the same source time after an edit`() throws {
     let asset = try Movies.painted(scratch)
     let source = try asset.mediaSource()
     var slow = Composition(source)
@@ -166,7 +166,7 @@ struct GoldenTableTests {
     #expect(found.isEmpty)
   }
 
-  @Test func `Rate and direction changes keep the current time`() throws {
+  @Test func `Playback continues at the same time after a rate change`() throws {
     let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)
     try stage.player.setRate(1)

@@ -14,7 +14,7 @@ struct LoopTests {
 
   /// Plays a loop, and compares the samples at which it begins again with the exact instants.
   @Test(arguments: [Rational.one, Rational(3, over: 2), Rational(-1)])
-  func `A loop is exact to the sample over 1000 repetitions`(_ rate: Rational) throws {
+  func `Audio of a loop is exact to the sample over 1000 repetitions`(_ rate: Rational) throws {
     let asset = try Movies.chirp(scratch, seconds: 10)
     let stage = try Stage(asset, hasAudio: true) { $0.algorithm = .varispeed }
     // 1/97 s is not a whole number of samples.
@@ -49,7 +49,7 @@ struct LoopTests {
     #expect(stage.player.ledger.due == 0)
   }
 
-  @Test(arguments: [false, true]) func `A loop shows and counts each of its frames`(
+  @Test(arguments: [false, true]) func `Playing a loop shows and counts each frame in the loop`(
     _ isBackward: Bool
   ) throws {
     let asset = try Movies.painted(scratch)
@@ -72,7 +72,7 @@ struct LoopTests {
     }
   }
 
-  @Test func `Setting a loop moves an outside position to its start`() throws {
+  @Test func `Setting a loop moves the playhead into the loop`() throws {
     let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)
     try stage.player.setLoop(

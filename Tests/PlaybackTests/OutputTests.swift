@@ -80,7 +80,7 @@ private final class FakeOutputCard: ALSAOutputCalls {
 }
 
 struct OutputTests {
-  @Test func `The audio sink writes samples in a layout of the card`() throws {
+  @Test func `The audio sink converts samples to a format of the card`() throws {
     let card = FakeOutputCard()
     try ALSASystem.$outputCalls.withValue(card) {
       let sink = ALSAAudioSink()
@@ -98,7 +98,7 @@ struct OutputTests {
     }
   }
 
-  @Test func `Playback timing comes from the delay of the audio device`() throws {
+  @Test func `Playback time includes the delay of the audio device`() throws {
     let card = FakeOutputCard()
     try ALSASystem.$outputCalls.withValue(card) {
       let sink = ALSAAudioSink()
@@ -112,7 +112,7 @@ struct OutputTests {
     }
   }
 
-  @Test func `An underrun is reported once and a lost card is an error`() throws {
+  @Test func `An audio underrun is reported and playback continues`() throws {
     let card = FakeOutputCard()
     try ALSASystem.$outputCalls.withValue(card) {
       let sink = ALSAAudioSink()

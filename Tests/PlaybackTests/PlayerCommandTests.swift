@@ -98,7 +98,7 @@ struct PlayerCommandTests {
     return [whole, slow, ramp, mixed]
   }
 
-  @Test func `Random commands do not stall or drift or exceed memory`() throws {
+  @Test func `Random player commands cause no stall and no drift`() throws {
     let asset = try Movies.painted(scratch, hasAudio: true)
     let edits = try edits(asset)
     let budget = 200_000
@@ -137,7 +137,7 @@ struct PlayerCommandTests {
     }
   }
 
-  @Test func `Commands from several threads leave a consistent player`() async throws {
+  @Test func `The player stays consistent under commands from threads`() async throws {
     let asset = try Movies.painted(scratch, hasAudio: true)
     let clock = VirtualClock()
     var settings = PlayerSettings()
@@ -183,7 +183,7 @@ struct PlayerCommandTests {
     #expect(last?.kind == .state(.closed))
   }
 
-  @Test func `A step counts from the shown frame in both directions`() throws {
+  @Test func `Stepping counts from the frame shown in both directions`() throws {
     let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)
     stage.player.seek(to: MediaTime(1_001, over: 1_000))
@@ -202,7 +202,7 @@ struct PlayerCommandTests {
     #expect(stage.player.state == .paused)
   }
 
-  @Test func `Steps back after playback use decoded frames`() throws {
+  @Test func `Stepping back after playback decodes no frame again`() throws {
     let asset = try Movies.painted(scratch, gop: 240)
     let stage = try Stage(asset)
     try stage.player.setRate(1)
@@ -218,7 +218,7 @@ struct PlayerCommandTests {
     }
   }
 
-  @Test func `A key frame seek shows the nearest key frame`() throws {
+  @Test func `A seek with key frame tolerance shows the nearest key frame`() throws {
     let asset = try Movies.painted(scratch, gop: 48)
     let stage = try Stage(asset)
     for (frame, wanted) in [(23, 0), (25, 48), (70, 48), (73, 96), (479, 432)] {
@@ -228,7 +228,7 @@ struct PlayerCommandTests {
     }
   }
 
-  @Test func `Playback stops at either end and can start again`() throws {
+  @Test func `Playback stops at the start or end and can start again`() throws {
     let asset = try Movies.painted(scratch, count: 120)
     let stage = try Stage(asset)
     let player = stage.player
@@ -256,7 +256,7 @@ struct PlayerCommandTests {
     #expect(stage.player.state == .paused)
   }
 
-  @Test func `Rejects a composition of a file without an asset`() throws {
+  @Test func `Rejects a composition with a file that has no loaded asset`() throws {
     let stage = try Stage(try Movies.painted(scratch, count: 24))
     let other = try Movies.painted(scratch, count: 24, name: "other.mov")
     let composition = Composition(try other.mediaSource())
@@ -268,7 +268,7 @@ struct PlayerCommandTests {
     #expect(stage.player.currentTime.source?.path == other.path)
   }
 
-  @Test func `Frames between refreshes count as skipped and not as late`() throws {
+  @Test func `Frames between two display refreshes count as skipped`() throws {
     let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)
     try stage.player.setRate(1)
@@ -279,7 +279,8 @@ struct PlayerCommandTests {
     #expect(ledger.due == 241)
   }
 
-  @Test(arguments: [1, -1] as [Rational]) func `A late refresh counts all frames up to the end`(
+  @Test(arguments: [1, -1] as [Rational])
+  func `A late display refresh counts all frames up to the end`(
     _ rate: Rational
   ) throws {
     let stage = try Stage(try Movies.painted(scratch, count: 48))
@@ -292,7 +293,7 @@ struct PlayerCommandTests {
     #expect(stage.player.ledger.due == 48 && stage.player.ledger.isBalanced)
   }
 
-  @Test func `A gap in the composition is current without a frame`()
+  @Test func `The player is up to date in a gap without a frame`()
     throws
   {
     let asset = try Movies.painted(scratch)

@@ -15,7 +15,7 @@ struct PlayerStateTests {
     (.closed, [nil, nil, nil, nil, nil, nil, nil, nil, nil]),
   ]
 
-  @Test func `Every input changes the player state as documented`() {
+  @Test func `Each event changes the player state as documented`() {
     #expect(Self.table.count == PlayerState.allCases.count)
     for (state, row) in Self.table {
       #expect(row.count == PlayerState.Input.allCases.count)

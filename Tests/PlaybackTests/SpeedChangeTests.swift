@@ -62,7 +62,7 @@ struct SpeedChangeTests {
     return times
   }
 
-  @Test func `Audio has no gap or jump over 200 random rate changes`() throws {
+  @Test func `Audio is continuous over 200 random playback rate changes`() throws {
     let asset = try Movies.chirp(scratch, seconds: 60)
     let stage = try Stage(asset, hasAudio: true) { $0.algorithm = .varispeed }
     stage.player.seek(to: MediaTime(seconds: 30))
@@ -89,7 +89,7 @@ struct SpeedChangeTests {
   }
 
   @Test(arguments: [AudioTimePitchAlgorithm.spectral, .timeDomain, .lowQuality])
-  func `Pitch-preserving algorithms have no gap at rate changes`(
+  func `Pitch-preserving audio has no gap at playback rate changes`(
     _ algorithm: AudioTimePitchAlgorithm
   ) throws {
     let asset = try Movies.chirp(scratch, seconds: 60)
@@ -108,7 +108,7 @@ struct SpeedChangeTests {
     #expect(lowest > 0.3, "the level of 50 ms falls to \(lowest)")
   }
 
-  @Test func `The low-quality algorithm plays at its nearest rate`() throws {
+  @Test func `The lowQuality pitch algorithm plays at its nearest rate`() throws {
     let asset = try Movies.chirp(scratch, seconds: 10)
     let stage = try Stage(asset, hasAudio: true)
     try stage.player.setRate(Rational(1, over: 8))
@@ -122,7 +122,7 @@ struct SpeedChangeTests {
     #expect(stage.player.rate == Rational(-9, over: 5))
   }
 
-  @Test func `A muted player fades to silence and back`() throws {
+  @Test func `Muting the player fades the audio to silence and back`() throws {
     let asset = try Movies.chirp(scratch, seconds: 10)
     let stage = try Stage(asset, hasAudio: true)
     try stage.player.setRate(1)

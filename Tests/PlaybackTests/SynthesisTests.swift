@@ -50,7 +50,7 @@ struct SynthesisTests {
   }
 
   @Test(arguments: [FrameSampling.flow, .flowFast], [false, true])
-  func `Synthesized frames match the exact time of each refresh`(
+  func `A synthesized frame shows the exact time of the refresh`(
     sampling: FrameSampling, isBackward: Bool
   ) throws {
     let stage = try stage(movie(), sampling)
@@ -101,7 +101,7 @@ struct SynthesisTests {
     #expect(stage.player.ledger.synthesized == 1 && stage.player.ledger.late == 0)
   }
 
-  @Test func `Synthesis skips refreshes that it cannot reach in time`() throws {
+  @Test func `Frame synthesis skips refreshes that are due too soon`() throws {
     let stage = try stage(movie())
     try stage.player.setRate(Rational(1, over: 2))
     _ = try refresh(stage, 0)
@@ -124,7 +124,7 @@ struct SynthesisTests {
   }
 
   @Test(arguments: [false, true])
-  func `Synthesis drops a repeated frame and keeps its time`(isBackward: Bool) throws {
+  func `A synthesized frame replaces a repeated frame at its time`(isBackward: Bool) throws {
     // Frames 5 and 10 repeat the one before them; motion continues evenly over twice the time.
     let positions = (0..<16).map { Double([5, 10].contains($0) ? $0 - 1 : $0) }
     let stage = try stage(movie(positions.map(Self.frame)), .flow)
@@ -146,7 +146,7 @@ struct SynthesisTests {
     #expect(stage.player.ledger.isBalanced)
   }
 
-  @Test func `Pauses and steps and seeks show captured frames`() throws {
+  @Test func `A paused player shows captured and no synthesized frames`() throws {
     let stage = try stage(movie())
     try stage.player.setRate(Rational(1, over: 2))
     var playing = try refresh(stage, 0)
@@ -169,7 +169,7 @@ struct SynthesisTests {
     #expect(try refresh(stage, 11).isSynthesized)
   }
 
-  @Test func `Frames are synthesized only on request and if needed`() throws {
+  @Test func `Playback synthesizes frames only on request and if needed`() throws {
     let asset = try movie()
     // By default, and where each refresh has a captured frame.
     let cases = [(FrameSampling.hold, Rational(1, over: 8)), (.blend, 1), (.flow, 2)]
@@ -181,7 +181,7 @@ struct SynthesisTests {
     }
   }
 
-  @Test func `Synthesis does not cross a cut or a frozen frame`() throws {
+  @Test func `No frame is synthesized across a cut or in a freeze frame`() throws {
     let other = MovingTexture(seed: 77)
     let frames = try (0..<8).map { number in
       number < 4
