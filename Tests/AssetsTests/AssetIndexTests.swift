@@ -57,7 +57,9 @@ struct AssetIndexTests {
     ("plain", 2), ("h264", 6), ("late", 6), ("one group", 2), ("reordered", 60), ("hevc", 5),
     ("fragments", 60), ("front", 2), ("ffv1", 60), ("mp4", 2), ("jittered", 40), ("audio", 20),
   ])
-  func `The movie index matches the packets`(name: String, maximum: Int) throws {
+  func `A movie header gives the same index as reading all packets`(
+    name: String, maximum: Int
+  ) throws {
     let recipe = recipe(name)
     let path = directory.file("clip.\(recipe.container)")
     try recipe.write(to: path)

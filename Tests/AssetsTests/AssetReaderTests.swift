@@ -69,7 +69,7 @@ struct AssetReaderTests {
   ]
 
   @Test(arguments: Kind.allCases)
-  func `Decoded frames of a range come in order`(kind: Kind) throws {
+  func `Decoded frames of a range come in presentation order`(kind: Kind) throws {
     let asset = try asset(kind.recipe)
     let track = try #require(asset.tracks(of: .video).first)
     let frames = try #require(track.video).frames
@@ -89,7 +89,7 @@ struct AssetReaderTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `Stored frames come in decode order from a key frame`(
+  func `Undecoded frames come in decode order from a key frame`(
     kind: Kind
   ) throws {
     let asset = try asset(kind.recipe)
@@ -172,7 +172,7 @@ struct AssetReaderTests {
     #expect(some.count < 10)
   }
 
-  @Test func `An async sequence gives the same samples and is cancellable`() async throws {
+  @Test func `An async sequence of samples equals a blocking read`() async throws {
     let asset = try asset(Kind.reorderedH264.recipe)
     let range = try TimeRange(start: MediaTime(1, over: 10), end: MediaTime(1, over: 2))
     for track in asset.tracks {

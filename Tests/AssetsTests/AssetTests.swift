@@ -36,7 +36,7 @@ struct AssetTests {
     #expect(asset.chapters.isEmpty)
   }
 
-  @Test func `Frame steps within one tick count as a constant rate`() throws {
+  @Test func `A frame rate is constant if durations differ by one tick`() throws {
     let even = try #require(try asset(.constant(240, count: 100)).videoTrack)
     #expect(!even.frames.isVariable)
     #expect(even.nominalFrameRate == (FrameRate(240)))
@@ -47,7 +47,7 @@ struct AssetTests {
   }
 
   @Test(arguments: [(24_000, 1_001), (60_000, 1_001), (240_000, 1_001), (30, 1), (1_000, 1)])
-  func `The nominal frame rate explains all rounded frame times`(
+  func `The nominal frame rate is exact despite rounded frame times`(
     numerator: Int64, denominator: Int64
   ) throws {
     var recipe = MovieRecipe()
@@ -69,7 +69,7 @@ struct AssetTests {
     #expect(frames.isVariable)
   }
 
-  @Test func `A frame is visible from its tick until the next one`() throws {
+  @Test func `A frame is visible until the tick of the next frame`() throws {
     var recipe = MovieRecipe()
     recipe.timescale = 90_000
     recipe.times = [0, 375, 9_000, 9_001]
@@ -104,7 +104,7 @@ struct AssetTests {
   }
 
   @Test(arguments: [59, 60, 61, 62])
-  func `The last reordered frame ends at the stated duration`(count: Int64) throws {
+  func `A movie with B-frames ends at its stated duration`(count: Int64) throws {
     var recipe = MovieRecipe.constant(240, count: count).h264(gop: 20, reordered: true)
     // The last frame stands for a second, which no rate explains.
     recipe.end = (recipe.times.last ?? 0) + 1_000_000

@@ -33,7 +33,7 @@ struct AudioReaderTests {
     return try Asset(path: path)
   }
 
-  @Test func `PCM is read exactly in any order with silence outside`() throws {
+  @Test func `PCM is read exactly and is silent outside of the track`() throws {
     let asset = try asset("pcm_s16le", count: 50_000)
     let track = try #require(asset.audioTrack)
     #expect(track.sampleCount == 50_000)
@@ -73,7 +73,7 @@ struct AudioReaderTests {
   }
 
   @Test(arguments: [44_100, 48_000, 32_000])
-  func `Clicks in AAC stay at their sample`(rate: Int) throws {
+  func `A click in AAC is decoded within a sample of its position`(rate: Int) throws {
     let clicks = [0, 1_000, 10_240, 25_001, 31_900]
     let asset = try asset("aac", count: 32_000, rate: rate, clicks: clicks)
     var reader = try AudioReader(asset)
@@ -92,7 +92,7 @@ struct AudioReaderTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `AAC samples equal those of FFmpeg`() async throws {
+  func `Decoded AAC samples equal those that FFmpeg decodes`() async throws {
     let asset = try asset("aac", count: 30_000, clicks: [500, 15_000])
     var reader = try AudioReader(asset)
     let ours = try reader.samples(from: 0, count: 30_000)

@@ -111,7 +111,7 @@ struct BadFileTests {
 
   /// Changes random bytes or words in the index, and reads the files that still open.
   @Test(arguments: 0..<4)
-  func `Damaged indexes give typed errors or frames`(part: Int) throws {
+  func `A movie with a damaged index fails with an error or is read`(part: Int) throws {
     var recipe = MovieRecipe.constant(240, count: 24)
     if part % 2 == 1 { recipe = recipe.h264(gop: 8, reordered: true) }
     recipe.audio = MovieRecipe.Audio()

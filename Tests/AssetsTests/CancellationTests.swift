@@ -9,7 +9,7 @@ import Testing
 
 /// Cancelled reading, in a process of its own, because nothing can be read afterwards.
 struct CancellationTests {
-  @Test func `Every reader ends with cancelled after a cancellation`() async throws {
+  @Test func `A cancellation ends every reader with the cancelled error`() async throws {
     await #expect(processExitsWith: .success) {
       let directory = try Scratch()
       var recipe = MovieRecipe.constant(240, count: 60).h264(gop: 10, reordered: true)

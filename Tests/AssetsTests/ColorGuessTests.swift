@@ -26,7 +26,7 @@ struct ColorGuessTests {
     return Array(try writer.data(of: 0, from: &reader).prefix(3))
   }
 
-  @Test func `Untagged frames have the matrix that players assume`() async throws {
+  @Test func `Untagged frames get the color matrix that players assume`() async throws {
     func tags(_ matrix: String) -> [String] { ["-colorspace", matrix] }
     let bt601 = try await pixel("64x48", tags("smpte170m"))
     let bt709 = try await pixel("64x48", tags("bt709"))
@@ -38,7 +38,7 @@ struct ColorGuessTests {
     #expect(try await pixel("1280x48", tags("smpte170m")) == bt601)
   }
 
-  @Test func `Raw frames have the range that is chosen`() async throws {
+  @Test func `Raw frames have the requested full or limited range`() async throws {
     let yuv = PixelFormat(rawValue: "yuv420p")
     let coding = ["-pix_fmt", "yuvj420p", "-c:v", "ffv1", "-color_range", "pc"]
     let full = try await pixel("64x48", [], as: yuv, isFullRange: true, coding)

@@ -9,7 +9,7 @@ import Testing
 
 /// Damaged audio is invalid data, whatever error the libav decoder returns.
 struct DamagedAudioTests {
-  @Test func `Damaged AAC gives invalid data and no permission error`() throws {
+  @Test func `Damaged AAC is reported as invalid data`() throws {
     let scratch = try Scratch()
     var recipe = MovieRecipe.constant(100, count: 100)
     recipe.audio = MovieRecipe.Audio()

@@ -19,7 +19,7 @@ struct ForeignSourceTests {
     ),
     ("list.mpd", "<?xml version=\"1.0\"?><MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\"></MPD>"),
   ])
-  func `Playlists and scripts and SDP files are refused by name`(name: String, text: String) throws
+  func `The error for a playlist or script or SDP file names it`(name: String, text: String) throws
   {
     let directory = try Scratch()
     let path = try directory.write(Array(text.utf8), as: name)

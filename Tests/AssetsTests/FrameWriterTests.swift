@@ -68,7 +68,7 @@ struct FrameWriterTests {
 
   @Test(
     .enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"), arguments: [1, -1])
-  func `Raw frames are rotated like FFmpeg does or left as stored`(sine: Int32) async throws {
+  func `Raw frames are rotated as by FFmpeg or left as stored`(sine: Int32) async throws {
     var recipe = MovieRecipe.constant(30, count: 2)
     recipe.displayMatrix = [0, sine << 16, 0, -sine << 16, 0, 0, 0, 0, 1 << 30]
     let asset = try asset(recipe)
@@ -86,7 +86,7 @@ struct FrameWriterTests {
   }
 
   @Test(arguments: [(1, 1), (33, 17), (2, 31)])
-  func `Raw frames of odd sizes are complete`(width: Int, height: Int) throws {
+  func `Raw frames of odd sizes have the exact byte count`(width: Int, height: Int) throws {
     var recipe = MovieRecipe.constant(30, count: 2)
     recipe.codec = "ffv1"
     recipe.pixelFormat = .yuv420p

@@ -27,7 +27,7 @@ struct KeptIndexTests {
   }
 
   @Test(arguments: ["mov", "mp4"])
-  func `A kept index avoids reading packets and gives equal frames`(container: String) throws {
+  func `A saved frame index avoids reading the packets again`(container: String) throws {
     let path = try movie(container)
     let plain = try Asset(path: path)
     #expect(plain.keptIndex == nil && !FileManager.default.fileExists(atPath: path + ".frameindex"))
@@ -54,7 +54,7 @@ struct KeptIndexTests {
     #expect(try directory.names().count == 2)
   }
 
-  @Test func `An index behind a symbolic link is read but never written`() throws {
+  @Test func `A saved index behind a symbolic link is never overwritten`() throws {
     let path = try movie()
     let (link, target) = (path + ".frameindex", directory.file("target"))
     _ = try Asset(path: path, keepsIndex: true)
@@ -69,7 +69,7 @@ struct KeptIndexTests {
     #expect(try bytes(of: target) == damaged)
   }
 
-  @Test func `A kept index of another movie is refused and rewritten`() throws {
+  @Test func `A saved index of another movie is refused and rewritten`() throws {
     let path = try movie()
     let original = try bytes(of: path)
     func open() throws -> Asset.KeptIndex? { try Asset(path: path, keepsIndex: true).keptIndex }
@@ -100,7 +100,7 @@ struct KeptIndexTests {
     #expect(try open()?.isUsed == true)
   }
 
-  @Test func `An unrelated file with the index name is not overwritten`() throws {
+  @Test func `An unrelated file named like a saved index is kept`() throws {
     let path = try movie()
     _ = try directory.write(Array("notes\n".utf8), as: "clip.mov.frameindex")
     let asset = try Asset(path: path, keepsIndex: true)
@@ -109,7 +109,7 @@ struct KeptIndexTests {
     #expect(try bytes(of: path + ".frameindex") == Array("notes\n".utf8))
   }
 
-  @Test func `A kept index with invalid numbers is refused`() throws {
+  @Test func `A saved frame index with invalid numbers is refused`() throws {
     let path = try movie()
     let plain = try Asset(path: path, keepsIndex: true)
     let file = try bytes(of: path + ".frameindex")
@@ -146,7 +146,7 @@ struct KeptIndexTests {
     #expect(try Asset(path: path, keepsIndex: true).keptIndex?.isUsed == true)
   }
 
-  @Test func `A truncated movie reads the same with a kept index`() throws {
+  @Test func `A saved frame index does not change how a cut movie reads`() throws {
     let path = try movie()
     let whole = try bytes(of: path)
     _ = try directory.write(Array(whole.prefix(whole.count * 2 / 3)), as: "clip.mov")

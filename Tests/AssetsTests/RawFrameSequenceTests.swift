@@ -25,7 +25,9 @@ struct RawFrameSequenceTests {
   }
 
   @Test(arguments: ["h264", "mjpeg"], [PixelFormat.yuv420p, .gray, .rgb24])
-  func `The parts of a raw frame equal its bytes`(codec: String, format: PixelFormat) throws {
+  func `A raw frame read in parts equals the frame read at once`(
+    codec: String, format: PixelFormat
+  ) throws {
     for extra in [0, 34] {
       let asset = try asset(codec, extra: extra)
       let orders = [Array(0..<40), [39, 0, 12, 12, 3, 25, 26]]
@@ -49,7 +51,7 @@ struct RawFrameSequenceTests {
   }
 
   @Test(arguments: ["h264", "mjpeg"])
-  func `A raw sequence can stop early and reports errors in order`(codec: String) throws {
+  func `A raw frame sequence reports an error at the failed frame`(codec: String) throws {
     let asset = try asset(codec)
     for count in 0..<4 {
       var frames = try RawFrameSequence(asset, frames: Array(0..<40), as: .gray)

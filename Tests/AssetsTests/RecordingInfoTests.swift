@@ -19,7 +19,7 @@ struct RecordingInfoTests {
     return try Asset(path: path)
   }
 
-  @Test func `Each frame has its driver time and number and lost frames`() throws {
+  @Test func `Each frame has a driver time and number and a loss count`() throws {
     let asset = try asset(
       tag: """
         {"version":1,"device":"cam0","mode":"m","first_capture_ns":5000000000,

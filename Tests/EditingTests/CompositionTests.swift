@@ -37,7 +37,7 @@ struct CompositionTests {
     #expect(instants.map(\.seconds) == [Rational(3, over: 2), Rational(7, over: 2)])
   }
 
-  @Test func `An insertion past the end leaves empty time before it`() throws {
+  @Test func `Inserting past the end of a composition first adds a gap`() throws {
     var composition = Composition(clip)
     try composition.insertTimeRange(.of(0, 1), of: clip, at: MediaTime(seconds: 6))
     #expect(
@@ -62,7 +62,7 @@ struct CompositionTests {
     #expect(speeds == [try .of(1, 4), try .of(1, 8), try .of(1, 4)])
   }
 
-  @Test func `A removal joins the remaining segments`() throws {
+  @Test func `Removing a range from a composition closes the gap`() throws {
     var composition = Composition(clip)
     try composition.removeTimeRange(.of(1, 3))
     #expect(
@@ -179,7 +179,7 @@ struct RetimedCompositionTests {
     }
   }
 
-  @Test func `The error for overlapping ranges names both`() throws {
+  @Test func `The error for overlapping ranges names both ranges`() throws {
     let ranges = try [TimeRange.of(2, 4), TimeRange.of(1, 3)]
     let error = #expect(throws: MediaError.self) {
       try Composition.retimed(clip, changes: ranges.map { .init(.normal, in: $0) })

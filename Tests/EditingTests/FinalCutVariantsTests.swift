@@ -30,7 +30,7 @@ struct FinalCutVariantsTests {
     """
   }
 
-  @Test func `A conformed clip shows a source frame in each frame`() throws {
+  @Test func `A conformed clip shows one source frame per sequence frame`() throws {
     let plain = try read(
       conformed(
         """
@@ -53,7 +53,7 @@ struct FinalCutVariantsTests {
     #expect(table(late) == ["b.mov 0/1..3003/125 -> 0/1..24/1"])
   }
 
-  @Test func `The active angle of a multicam clip plays`() throws {
+  @Test func `Only the active angle of a multicam clip is played`() throws {
     let text = """
       <fcpxml version="1.10"><resources>
       <format id="r1" frameDuration="1/25s"/>

@@ -22,14 +22,14 @@ struct HostileProjectTests {
   }
 
   @Test(arguments: ["-9223372036854775808", "9223372036854775807", "10000", "-10000", "x"])
-  func `A clip in a lane out of bounds is left out`(lane: String) throws {
+  func `A Final Cut gap in a lane with an extreme number is ignored`(lane: String) throws {
     try parse(
       """
       <gap offset="0s" duration="1s"><gap lane="\(lane)" duration="1s"/></gap>
       """)
   }
 
-  @Test func `Compound clips that multiply are refused`() {
+  @Test func `Nested compound clips of exponential size are refused`() {
     // Each compound clip holds the next one eight times: 8^12 clips in 4 KiB.
     let media = (0..<12).map { level in
       let inner = String(
@@ -43,7 +43,7 @@ struct HostileProjectTests {
     } throws: { ($0 as? MediaError)?.code == .invalidProject }
   }
 
-  @Test func `Thousands of speed changes equal as many edits`() throws {
+  @Test func `Many speed changes at once equal the same changes one by one`() throws {
     let source = try MediaSource(path: "a.mov", duration: MediaTime(seconds: 1_000))
     func changes(_ count: Int64) throws -> [Composition.SpeedChange] {
       var changes: [Composition.SpeedChange] = []

@@ -137,7 +137,7 @@ struct OpenTimelineTests {
       ])
   }
 
-  @Test func `A change by another program is accepted with a warning`() throws {
+  @Test func `A ramp that another program changed is read with a warning`() throws {
     let clip = try source("a.mov")
     let ramped = try Composition.ramped(
       clip,

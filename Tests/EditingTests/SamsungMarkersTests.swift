@@ -41,7 +41,7 @@ struct SamsungMarkersTests {
     #expect(try markers.composition(of: source).duration == MediaTime(seconds: 11))
   }
 
-  @Test func `A Samsung clip stored slow plays fast outside its ranges`() throws {
+  @Test func `A Samsung clip stored slow plays fast outside slow ranges`() throws {
     let tail = trailer(("SlowMotion_Data", "8000:16000:4"))
     let eight = try Speed.of(8)
     let markers = try #require(try SlowMotionMarkers(samsungTrailer: tail, elsewhere: eight))
@@ -55,7 +55,7 @@ struct SamsungMarkersTests {
       ])
   }
 
-  @Test func `Ranges in any order may touch but not overlap`() throws {
+  @Test func `Slow-motion ranges may touch but not overlap`() throws {
     let texts = (0..<20_000).reversed().map { "\($0 * 2):\($0 * 2 + 2):2" }
     let tail = trailer(("SlowMotion_Data", texts.joined(separator: "*")))
     #expect(try SlowMotionMarkers(samsungTrailer: tail)?.changes.count == 20_000)

@@ -116,7 +116,7 @@ struct SlowMotionMarkersTests {
     }
   }
 
-  @Test func `An Android marker applies until the next one`() throws {
+  @Test func `An Android speed marker applies until the next marker`() throws {
     func marker(_ microseconds: Int64, _ speed: Float) -> [UInt8] {
       let time = (0..<8).reversed().map { UInt8(truncatingIfNeeded: microseconds >> ($0 * 8)) }
       return time

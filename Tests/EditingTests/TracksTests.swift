@@ -36,7 +36,7 @@ struct TracksTests {
     #expect(other.track(.video)?.rotation == 180)
   }
 
-  @Test func `A track that the source lacks is empty for that range`() throws {
+  @Test func `An audio track is empty where a clip has no audio`() throws {
     var composition = Composition(clip)
     try composition.insertTimeRange(.of(0, 1), of: silent, at: MediaTime(seconds: 2))
     #expect(
@@ -51,7 +51,7 @@ struct TracksTests {
     #expect(other.duration == MediaTime(seconds: 5))
   }
 
-  @Test func `An edit of the composition is clipped to each track`() throws {
+  @Test func `An edit of all tracks is clipped to the end of a short track`() throws {
     var composition = Composition(clip)
     try composition.tracks[1].removeTimeRange(.of(2, 4))
     var scaled = composition
@@ -114,7 +114,7 @@ struct TracksTests {
     #expect(composition == whole)
   }
 
-  @Test func `A freeze frame is silent and at the end holds the last frame`() throws {
+  @Test func `A freeze frame is silent and can hold the last frame`() throws {
     var composition = Composition(clip)
     try composition.freezeFrame(at: MediaTime(seconds: 1), for: MediaTime(seconds: 2))
     #expect(
@@ -134,7 +134,7 @@ struct TracksTests {
     }
   }
 
-  @Test func `A ramp lasts by its mean speed and may not cross a cut`() throws {
+  @Test func `A speed ramp lasts by its mean speed and may not cross a cut`() throws {
     var composition = Composition(clip)
     let ramp = SpeedRamp(from: .normal, to: try .of(1, 8))
     try composition.setSpeedRamp(ramp, in: .of(1, 2))
@@ -153,7 +153,7 @@ struct TracksTests {
     #expect(cut.segments.count == 3)
   }
 
-  @Test func `Speed points make ramps and jumps`() throws {
+  @Test func `Speed points make speed ramps and jumps between speeds`() throws {
     typealias Point = Composition.SpeedPoint
     let points = try [
       Point(MediaTime(seconds: 1), .normal), Point(MediaTime(seconds: 2), .of(1, 8)),
@@ -177,7 +177,7 @@ struct TracksTests {
   }
 
   @Test(arguments: RetimingPreset.allCases)
-  func `A preset plays the whole source and slows at its instant`(
+  func `A preset plays the whole source and slows it at an instant`(
     preset: RetimingPreset
   ) throws {
     for milliseconds in [0, 50, 1_300, 3_990, 4_000] as [Int64] {

@@ -46,7 +46,7 @@ struct UnreadableValueTests {
     .composition.track(.video)?.segments.map(\.description) ?? []
   }
 
-  @Test func `A project with readable values plays them`() throws {
+  @Test func `A project with valid or null values is read`() throws {
     #expect(try table(Self.project()) == ["a.mov 1/1..3/1 -> 0/1..2/1"])
     // The format allows these values to be null.
     #expect(

@@ -48,7 +48,7 @@ struct AlphaTests {
     #expect(zip(found, expected).allSatisfy { abs(Int($0) - Int($1)) <= 2 })
   }
 
-  @Test func `Codecs without alpha name its loss`() async throws {
+  @Test func `Exporting alpha with a codec that lacks it gives a warning`() async throws {
     let asset = try await movie(["png"])
     for (encoding, name) in [
       (VideoEncoding.h264(), "a.mov"), (.hevc(), "b.mov"), (.mjpeg, "c.mov"), (.gif, "d.gif"),
@@ -62,7 +62,7 @@ struct AlphaTests {
     #expect(!report.lostMetadata.contains("alpha channel"))
   }
 
-  @Test func `Alpha that a decoder does not return is named as lost`() async throws {
+  @Test func `Alpha that the decoder cannot return is reported as lost`() async throws {
     let path = directory.file("clip.webm")
     try await FFmpeg.make(
       path,

@@ -14,7 +14,7 @@ struct AnimatedImageSearchTests {
   private static let frame = VideoSize(width: 64, height: 48)
 
   @Test(arguments: [VideoEncoding.gif, .webp(), .webp(quality: 50), .webp(quality: 20)])
-  func `The animated image search finds the best step that fits`(encoding: VideoEncoding)
+  func `A GIF or WebP size search finds the best settings that fit`(encoding: VideoEncoding)
     throws
   {
     let steps = AnimatedImageSearch(limit: 1, encoding).steps
@@ -40,7 +40,7 @@ struct AnimatedImageSearchTests {
     #expect(error?.code == .fileLengthRefused)
   }
 
-  @Test func `The animated image search ends for sizes in any order`() throws {
+  @Test func `A GIF or WebP size search ends even if sizes vary at random`() throws {
     var random = SeededGenerator(seed: 3)
     for _ in 0..<500 {
       var search = AnimatedImageSearch(limit: 1_000, .gif)
@@ -61,7 +61,7 @@ struct AnimatedImageSearchTests {
   }
 
   @Test(arguments: [VideoEncoding.gif, .webp()])
-  func `Export shrinks an animated image until it fits the limit`(encoding: VideoEncoding) throws {
+  func `Export shrinks a GIF or WebP until it fits the size limit`(encoding: VideoEncoding) throws {
     let directory = try Scratch()
     let format = try #require(LibAVPixelFormat(named: "bgr0"))
     var random = SeededGenerator(seed: 7)

@@ -22,7 +22,7 @@ struct AsyncExportTests {
     ExportSettings(path: directory.file("a.mov"), mode: mode)
   }
 
-  @Test func `Progress steps rise to the last frame and then end`() async throws {
+  @Test func `The progress of an async export rises to the last frame`() async throws {
     let session = try session()
     let progress = ExportProgress()
     let (first, second) = (progress.steps, progress.steps)

@@ -59,7 +59,7 @@ struct AudioTests {
   }
 
   @Test(arguments: [("aac", "mov"), ("aac", "mp4"), ("pcm_s16le", "mov")], [true, false])
-  func `Audio matches the composition length and click positions`(
+  func `Exported audio has the length and clicks of the composition`(
     kind: (codec: String, container: String), isCopy: Bool
   ) async throws {
     let asset = try asset(kind.codec, container: kind.container)
@@ -102,7 +102,7 @@ struct AudioTests {
   @Test(arguments: [
     (AudioTimePitchAlgorithm.varispeed, 0.1), (.timeDomain, 1.0), (.spectral, 5.0),
   ])
-  func `Audio clicks in and after ramps follow the time mapping`(
+  func `Clicks in and after a speed ramp move to their new times`(
     algorithm: AudioTimePitchAlgorithm, milliseconds: Double
   ) throws {
     // One of the eight clicks is in each ramp, and one is in the slow range between them.
@@ -157,7 +157,7 @@ struct AudioTests {
   }
 
   @Test(arguments: AudioTimePitchAlgorithm.allCases)
-  func `Audio at normal speed keeps its samples in every algorithm`(
+  func `Audio at normal speed is unchanged by every pitch algorithm`(
     algorithm: AudioTimePitchAlgorithm
   ) throws {
     let asset = try asset("pcm_s16le", isWave: true)
@@ -184,7 +184,7 @@ struct AudioTests {
     }
   }
 
-  @Test func `Audio packets are copied if no range is retimed`() throws {
+  @Test func `Audio packets are copied if no range changes its speed`() throws {
     for codec in ["aac", "pcm_s16le"] {
       let asset = try asset(codec)
       for isCopy in [true, false] {
@@ -211,7 +211,7 @@ struct AudioTests {
     return packets
   }
 
-  @Test func `Ranges of a composition play their own audio samples`() throws {
+  @Test func `Reordered ranges of a clip keep their audio samples`() throws {
     let asset = try asset("pcm_s16le", isWave: true)
     var composition = Composition()
     for part in [try range(2_000, 2_010), try range(500, 1_000)] {
@@ -223,7 +223,7 @@ struct AudioTests {
     #expect(result[1] == Array(source[1][96_000..<96_480] + source[1][24_000..<48_000]))
   }
 
-  @Test func `PCM audio becomes AAC in MP4`() throws {
+  @Test func `PCM audio is encoded as AAC for MP4`() throws {
     let asset = try asset("pcm_s16le")
     for composition in [
       try Composition(asset), try asset.retimed([(range(0, 1_000), speed(1, 2))]),
@@ -256,7 +256,7 @@ struct AudioTests {
     #expect(report.audio?.samples == 3_216_000)
   }
 
-  @Test func `Silence follows audio that ends before the video`() throws {
+  @Test func `Audio that ends before the video is followed by silence`() throws {
     var recipe = MovieRecipe.constant(100, count: 200)
     recipe.audio = MovieRecipe.Audio()
     recipe.audio?.codec = "pcm_s16le"

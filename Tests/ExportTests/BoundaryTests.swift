@@ -144,7 +144,7 @@ struct BoundaryTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled))
-  func `The auto policy hides few frames and encodes many`() async throws {
+  func `The cut policy auto hides few frames but encodes many`() async throws {
     let asset = try asset(reordered: true)
     let few = try await check(asset, [(0, 500), (1_300, 2_000)], .auto)
     #expect(few.framesHidden > 0 && few.framesEncoded == 0)
@@ -162,7 +162,7 @@ struct BoundaryTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled))
-  func `A range end that needs a later frame is encoded or hides it`() async throws {
+  func `A range that ends at a B-frame can hide the reference frame`() async throws {
     let asset = try asset(reordered: true)
     // I0 P3 B1 B2 P6 B4 B5: frames 1 and 2 need 3.
     let report = try await check(asset, [(1_000, 1_020)], .auto)
@@ -172,7 +172,7 @@ struct BoundaryTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled))
-  func `A cut inside an open GOP is encoded and never copied`() async throws {
+  func `A cut inside an open GOP encodes the frames of that GOP`() async throws {
     let asset = try asset(reordered: true, more: ":open-gop=1")
     let composition = try composition(of: asset, [(0, 500), (1_950, 2_100)])
     let error = try refusal(composition, of: asset, settings(.keyframe))

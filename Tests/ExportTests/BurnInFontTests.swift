@@ -15,8 +15,9 @@ struct BurnInFontTests {
   @Test(
     arguments: zip(
       [320, 960, 320, 320, 320], ["yuv420p", "yuv420p", "yuv422p10le", "yuv444p10le", "bgr0"]))
-  func `Burned-in font text shows the source time and frame number`(width: Int, name: String) throws
-  {
+  func `Text in a burned-in font shows source time and frame number`(
+    width: Int, name: String
+  ) throws {
     let directory = try Scratch()
     let format = try #require(LibAVPixelFormat(named: name))
     let shift = format.depth - 8
@@ -43,7 +44,7 @@ struct BurnInFontTests {
     }
   }
 
-  @Test func `Narrow frames use the dot font`() throws {
+  @Test func `Burned-in text of a narrow frame uses the dot font`() throws {
     let font = try BurnInFont(named: "monospace")
     for width in [160, 271, 272] {
       let frame = try FrameSamples.frame(width: width, height: 64, .yuv420p) { _, _, _ in 128 }
@@ -57,7 +58,7 @@ struct BurnInFontTests {
     }
   }
 
-  @Test func `Each font character has its own reproducible shape`() throws {
+  @Test func `Each rendered font character has a distinct fixed shape`() throws {
     let font = try BurnInFont(named: "monospace")
     #expect(try BurnInFont(named: "monospace") == font)
     let shapes = BurnInFont.characters.map { font.scaled($0, width: 24, height: 36) }
@@ -87,7 +88,7 @@ struct BurnInFontTests {
   }
 
   @Test(arguments: ["", "/none/font.ttf", "fonts/mono"])
-  func `A path is rejected as a font name`(name: String) throws {
+  func `A file path is rejected as the name of a font`(name: String) throws {
     let error = #expect(throws: MediaError.self) { try BurnInFont(named: name) }
     #expect(error?.code == .burnInRefused)
   }

@@ -77,7 +77,7 @@ struct BurnInTests {
     #expect(luma(frame, x: 300, y: 26) == background)
   }
 
-  @Test func `Burn-in turns the frames of a rotated movie upright`() throws {
+  @Test func `Burned-in text stands upright in a rotated movie`() throws {
     var recipe = MovieRecipe.constant(240, count: 4)
     recipe.displayMatrix = [0, 65_536, 0, -65_536, 0, 0, 0, 0, 1 << 30]
     let asset = try Asset.made(recipe, in: directory)

@@ -66,7 +66,7 @@ struct ConstantRateTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `Eleven seconds at 30 fps give 330 frames`() async throws {
+  func `An export of 11 s at 30 fps has 330 frames`() async throws {
     let asset = try Asset.made(.constant(240, count: 960), in: directory)
     let composition = try asset.retimed([(range(1_000, 2_000), speed(1, 8))])
     let (result, _) = try export(composition, of: asset, settings(30), count: 330)
@@ -80,7 +80,7 @@ struct ConstantRateTests {
   /// In microseconds, which cannot represent 1/240 s, or in 600ths, a frame's time may be just after
   /// its slot.
   @Test(arguments: [240_000, 1_000_000, 600, 1_000] as [Int32])
-  func `Rounded frame times cause no repeated frame`(timescale: Int32) throws {
+  func `Rounded source frame times repeat no frame in an export`(timescale: Int32) throws {
     let asset = try Asset.made(.constant(240, count: 960, timescale: timescale), in: directory)
     let composition = try asset.retimed([(range(1_000, 2_000), speed(1, 8))])
     let (_, report) = try export(composition, of: asset, settings(30), count: 330)
@@ -89,7 +89,7 @@ struct ConstantRateTests {
   }
 
   @Test(arguments: VideoEncoding.all)
-  func `Every codec stores every frame`(codec: VideoEncoding) throws {
+  func `An export stores every frame in every codec`(codec: VideoEncoding) throws {
     let asset = try Asset.made(.constant(100, count: 100), in: directory)
     let composition = try asset.retimed([(range(200, 400), speed(1, 4))])
     let (result, _) = try export(
@@ -99,14 +99,14 @@ struct ConstantRateTests {
 
   /// Frames of 10 ms: 333 ms make 9.99 slots of 30 fps, and so on.
   @Test(arguments: [(330, 10), (340, 11), (360, 11), (370, 12), (10, 1), (2_000, 60)])
-  func `The frame count is the duration in frames rounded up`(milliseconds: Int64, count: Int)
+  func `An export rounds a partial last frame up to a whole one`(milliseconds: Int64, count: Int)
     throws
   {
     let asset = try Asset.made(.constant(100, count: milliseconds / 10), in: directory)
     try export(Composition(asset), of: asset, settings(30), count: count)
   }
 
-  @Test func `A remainder below the timestamp precision adds no frame`() throws {
+  @Test func `A rest shorter than a timestamp tick adds no output frame`() throws {
     // 100 frames at 30 fps end at 3.333333 s; in ticks rounded up, a third of a tick remains.
     var recipe = MovieRecipe.constant(30, count: 100, timescale: 1_000_000)
     recipe.end += 1
@@ -117,7 +117,7 @@ struct ConstantRateTests {
     try export(slow, of: asset, settings(30), count: 800)
   }
 
-  @Test func `Each slot of an uneven source shows the frame visible then`() throws {
+  @Test func `Each output frame of an uneven source shows the frame due`() throws {
     var recipe = MovieRecipe.constant(120, count: 240).h264(gop: 40, reordered: true)
     var generator = SeededGenerator(seed: 3)
     recipe.times = recipe.times.map {
@@ -135,7 +135,7 @@ struct ConstantRateTests {
     try export(composition, of: asset, settings(48), count: Int(slots))
   }
 
-  @Test func `Rendered ranges in any order need no key frame`() throws {
+  @Test func `Rendered ranges may start anywhere and come in any order`() throws {
     let asset = try Asset.made(
       MovieRecipe.constant(100, count: 100).h264(gop: 50, reordered: true), in: directory)
     var composition = Composition()

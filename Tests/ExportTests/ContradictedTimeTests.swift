@@ -75,7 +75,7 @@ struct ContradictedTimeTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `Every frame is shown once in the order of the decoder`(kind: Kind) async throws {
+  func `Frames with contradictory times are each shown once`(kind: Kind) async throws {
     let asset = try await clip(kind)
     let frames = try #require(asset.videoTrack).frames
     #expect(frames.entries.count == 30)
@@ -111,12 +111,12 @@ struct ContradictedTimeTests {
     #expect(again.videoTrack?.frames.entries == asset.videoTrack?.frames.entries)
   }
 
-  @Test func `A frame out of order gets its decode time`() async throws {
+  @Test func `A frame whose time is out of order is shown by decode time`() async throws {
     let frames = try #require(try await clip(.outOfOrder).videoTrack).frames
     #expect(frames.entries.map(\.ticks) == (0..<30).map { $0 * 512 })
   }
 
-  @Test func `Two frames of each tick share the tick`() async throws {
+  @Test func `Two frames with the same time each last half a tick`() async throws {
     let frames = try #require(try await clip(.coarse).videoTrack).frames
     #expect(frames.timescale == 2_000)
     // Rounding leaves the first tick with one frame.

@@ -69,7 +69,7 @@ struct ConvertedAudioTests {
   }
 
   @Test(arguments: [11_024, 37_000, 176_400, 192_000])
-  func `A rate that AAC lacks is resampled and named`(rate: Int) async throws {
+  func `Audio at a sample rate that AAC lacks is resampled`(rate: Int) async throws {
     let asset = try await clip("clip.mov", rate: rate, ["-c:a", "pcm_s16le"])
     let report = try export(Composition(asset), of: [asset], as: "made.mp4")
     #expect(report.warnings.contains { $0.contains("resampled from \(rate) to") })
@@ -77,7 +77,7 @@ struct ConvertedAudioTests {
     for time in [0.05, 0.4, 0.65] { #expect(abs(delay(made, at: time) ?? 99) <= 1) }
   }
 
-  @Test func `Audio below 8 kHz is played at every speed`() async throws {
+  @Test func `Audio sampled below 8 kHz can be slowed down`() async throws {
     let asset = try await clip("clip.mov", rate: 6_000, ["-c:a", "pcm_s16le"])
     var trimmed = Composition()
     try trimmed.insertTimeRange(range(200, 800), of: asset.mediaSource(), at: .zero)
@@ -110,7 +110,7 @@ struct ConvertedAudioTests {
     }
   }
 
-  @Test func `Audio whose format changes is carried through`() async throws {
+  @Test func `Audio is complete if its channels or sample rate change`() async throws {
     for (name, rate, layout) in [
       ("two", 48_000, "stereo"), ("six", 48_000, "5.1"), ("low", 44_100, "stereo"),
     ] {
@@ -134,7 +134,7 @@ struct ConvertedAudioTests {
     }
   }
 
-  @Test func `Blu-ray PCM is rendered as PCM that MOV describes`() async throws {
+  @Test func `Blu-ray PCM is converted to a kind of PCM that MOV can store`() async throws {
     let asset = try await clip(
       "clip.m2ts", rate: 48_000, channels: 2,
       ["-c:v", "libx264", "-c:a", "pcm_bluray", "-f", "mpegts", "-mpegts_m2ts_mode", "1"])

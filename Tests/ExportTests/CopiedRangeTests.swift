@@ -86,7 +86,7 @@ struct CopiedRangeTests {
   }
 
   @Test(arguments: ["mjpeg", "h264", "reordered"])
-  func `Kernel copies and written packets make the same movie`(kind: String) throws {
+  func `Copying packets by kernel or by program gives equal movies`(kind: String) throws {
     let asset = try asset(kind)
     #expect(PacketLayout(asset)?.locations.count == 480)
     var cut = Composition()
@@ -102,7 +102,7 @@ struct CopiedRangeTests {
     }
   }
 
-  @Test func `A copy between tmpfs and disk keeps every packet`() throws {
+  @Test func `A passthrough export from tmpfs to disk keeps every packet`() throws {
     let asset = try asset("mjpeg")
     let memory = "/dev/shm/overcrank-\(getpid())-copied.mov"
     defer { unlink(memory) }
@@ -114,7 +114,7 @@ struct CopiedRangeTests {
     #expect(try packets(back) == packets(there))
   }
 
-  @Test func `A source truncated during a copy fails and leaves no file`() throws {
+  @Test func `A source truncated during an export leaves no output file`() throws {
     let asset = try asset("mjpeg")
     let size = try RandomAccessFile(opening: asset.path, forWriting: false).count()
     let session = ExportSession(try Composition(asset), of: asset)
@@ -132,7 +132,7 @@ struct CopiedRangeTests {
   }
 
   @Test(.enabled(if: SmallDisk.canBeMade, "a small disk is mounted, which only root may"))
-  func `A full disk fails the copy and leaves no file`() throws {
+  func `A passthrough export to a full disk leaves no output file`() throws {
     let asset = try asset("mjpeg")
     let size = try RandomAccessFile(opening: asset.path, forWriting: false).count()
     try #require(size > 120_000)
@@ -149,7 +149,7 @@ struct CopiedRangeTests {
     #expect(access(scratch.file("out.mov"), F_OK) != 0)
   }
 
-  @Test func `Holes in a sparse file are copied as zeros`() throws {
+  @Test func `Holes in a sparse source file are exported as zeros`() throws {
     let source = directory.file("holes")
     let bytes = [UInt8](unsafeUninitializedCapacity: 300_000) { buffer, count in
       for index in 0..<300_000 { buffer[index] = UInt8(truncatingIfNeeded: index &* 31 >> 3) }

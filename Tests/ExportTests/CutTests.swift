@@ -68,23 +68,23 @@ struct CutTests {
     return try result.numbers()
   }
 
-  @Test func `Motion JPEG can be cut at any frame in any order`() throws {
+  @Test func `Motion JPEG is cut at any frame without encoding`() throws {
     let found = try numbers(.mjpeg, [(1_230, 1_260), (40, 70), (40, 70)])
     #expect(found == [123, 124, 125, 4, 5, 6, 4, 5, 6])
   }
 
-  @Test func `A cut inside a frame shows that frame from the cut on`() throws {
+  @Test func `A cut while a frame is visible shows the rest of the frame`() throws {
     // Frame 12 is visible from 0.12 to 0.13 s: 4 ms of it remain, then frame 13, then 6 ms of 14.
     #expect(try numbers(.mjpeg, [(126, 146)]) == [12, 13, 14])
   }
 
   @Test(arguments: [Kind.plain, .reordered])
-  func `Closed GOPs can be cut at their start and reordered`(kind: Kind) throws {
+  func `Closed GOPs can be copied in any order`(kind: Kind) throws {
     let found = try numbers(kind, [(1_000, 1_200), (200, 400), (200, 400), (1_800, 2_000)])
     #expect(found == (Array(100..<120) + Array(20..<40) + Array(20..<40) + Array(180..<200)))
   }
 
-  @Test func `A range may end at any frame of H.264 without B-frames`() throws {
+  @Test func `A copied range can end at any frame if there are no B-frames`() throws {
     #expect(try numbers(.plain, [(400, 470), (0, 130)]) == Array(40..<47) + Array(0..<13))
   }
 
@@ -94,7 +94,7 @@ struct CutTests {
     (.reordered, 10, 600, "starts at 0.01 s", "cut at 0 s or 0.2 s"),
     (.openGOP, 250, 600, "starts at 0.25 s", "cut at 0 s, "),
   ])
-  func `Refuses a start inside a GOP and suggests nearby cuts`(
+  func `Refuses to copy from inside a GOP and suggests nearby cuts`(
     kind: Kind, start: Int64, end: Int64, what: String, cuts: String
   ) throws {
     let asset = try asset(kind)
@@ -106,7 +106,7 @@ struct CutTests {
     #expect(try directory.names() == ["clip.mov"])
   }
 
-  @Test func `Refuses an end before the reference frame of a B-frame`()
+  @Test func `Refuses to copy a B-frame without its later reference frame`()
     throws
   {
     let asset = try asset(.reordered)
@@ -120,7 +120,7 @@ struct CutTests {
     #expect(try numbers(.reordered, [(0, 40)]) == [0, 1, 2, 3])
   }
 
-  @Test func `Cuts suggested by a refusal are accepted`() throws {
+  @Test func `Each cut that an error message suggests is accepted`() throws {
     for kind in Kind.allCases {
       let asset = try asset(kind)
       for start in stride(from: 15, to: 1_990, by: 185) as StrideTo<Int64> {
@@ -167,7 +167,7 @@ struct CutTests {
   }
 
   @Test(arguments: [Kind.plain, .reordered])
-  func `Squeeze hides reference frames and shows the exact range`(kind: Kind)
+  func `The cut policy squeeze hides reference frames at a cut`(kind: Kind)
     throws
   {
     // B-frames at the very end would need a later frame, so the last range ends with a GOP.
@@ -186,14 +186,14 @@ struct CutTests {
     }
   }
 
-  @Test func `Squeeze refuses a cut inside an open GOP`() throws {
+  @Test func `The cut policy squeeze refuses a cut inside an open GOP`() throws {
     let asset = try asset(.openGOP)
     let composition = try composition(of: asset, [(0, 500), (950, 2_000)])
     let error = try refusal(composition, of: asset, settings(.squeeze))
     #expect(error.code == .cutNotOnKeyFrame)
   }
 
-  @Test func `A speed change inside a GOP needs no cut`() throws {
+  @Test func `A passthrough export can change the speed inside a GOP`() throws {
     for kind in Kind.allCases {
       let asset = try asset(kind)
       let composition = try asset.retimed([(range(333, 777), speed(1, 2))])
@@ -205,7 +205,7 @@ struct CutTests {
     }
   }
 
-  @Test func `A source with hidden leading frames is copied whole`()
+  @Test func `A passthrough export keeps hidden leading frames hidden`()
     throws
   {
     var recipe = MovieRecipe.constant(100, count: 60).h264(gop: 20, reordered: false)
@@ -223,7 +223,7 @@ struct CutTests {
     #expect(error.recoverySuggestion.contains("cut at 0.15 s"), "\(error)")
   }
 
-  @Test func `A copy refuses empty time and suggests a frame rate`() throws {
+  @Test func `Passthrough export refuses a gap and suggests a frame rate`() throws {
     let asset = try asset(.mjpeg)
     var composition = try Composition(asset)
     try composition.insertEmptyTimeRange(range(500, 600))

@@ -93,7 +93,7 @@ struct EditListTests {
   }
 
   @Test(arguments: ReorderedEncoding.reordered)
-  func `A copy keeps references after the end of the edit list`(
+  func `Reference frames after the end of an edit list are copied`(
     coding: ReorderedEncoding
   ) async throws {
     let clip = try await clip(coding)
@@ -132,7 +132,7 @@ struct EditListTests {
     try writer.finish()
   }
 
-  @Test func `CopyJudge reports any packet missing from a copy`() async throws {
+  @Test func `The check of a passthrough export finds any missing packet`() async throws {
     let path = try edited(try await clip(.h264), [(2_100, 1_024)], "end")
     let report = try await checkWhole(path, .auto)
     #expect(report.framesHidden > 0)
@@ -153,7 +153,7 @@ struct EditListTests {
   }
 
   @Test(arguments: ReorderedEncoding.reordered)
-  func `A lossless trim keeps the hidden frames its start needs`(
+  func `Exporting a trimmed clip copies hidden frames at the start`(
     coding: ReorderedEncoding
   ) async throws {
     let clip = try await clip(coding)
@@ -169,7 +169,7 @@ struct EditListTests {
     }
   }
 
-  @Test func `A copy of a lossless trim may hide more than 100 frames`() async throws {
+  @Test func `Exporting a trimmed clip can copy over 100 hidden frames`() async throws {
     let clip = directory.file("fast.mp4")
     try await FFmpeg.makeClip(
       clip, frames: 240, rate: "240",
@@ -182,7 +182,7 @@ struct EditListTests {
   }
 
   @Test(arguments: ReorderedEncoding.reordered)
-  func `Cuts in a trimmed clip hide the reference frames they need`(coding: ReorderedEncoding)
+  func `A cut in a trimmed clip copies reference frames as hidden`(coding: ReorderedEncoding)
     async throws
   {
     let trimmed = directory.file("trimmed.mp4")
@@ -205,7 +205,7 @@ struct EditListTests {
   }
 
   @Test(arguments: [ReorderedEncoding.plainH264, .plainHEVC])
-  func `Reference frames that an edit list skips are hidden`(
+  func `Reference frames that an edit list skips are copied hidden`(
     coding: ReorderedEncoding
   ) async throws {
     // Half a second from 0.5 s, then from 1.7 s on; neither starts at a key frame.
@@ -234,7 +234,7 @@ struct EditListTests {
 
   /// libavformat drops the frames after a key frame that is decoded long before it is shown, if its
   /// decoding time lies beyond the edit list.
-  @Test func `FFmpeg finds every frame of a copy with any slow range`() async throws {
+  @Test func `FFmpeg decodes all frames of a passthrough with a slow range`() async throws {
     let plain = directory.file("plain.mp4")
     let keyFrames = [0, 1, 4, 7, 10]
     let isKeyFrame = keyFrames.map { "eq(n,\($0))" }.joined(separator: "+")

@@ -40,7 +40,7 @@ struct FileLengthTests {
     throw Unexpected(description: "the search does not end")
   }
 
-  @Test func `A size search fills 90 percent of the limit in ten attempts`()
+  @Test func `A file size search fills 90 percent of the limit in 10 tries`()
     throws
   {
     var random = SeededGenerator(seed: 28)
@@ -64,7 +64,7 @@ struct FileLengthTests {
     #expect(maximum <= 10)
   }
 
-  @Test func `A size search accepts the best fit if sizes jump`() throws {
+  @Test func `A file size search accepts a smaller file if file sizes jump`() throws {
     var search = FileLengthSearch(limit: 1_000, crf: 18)
     var kept: ExportReport.FileLength?
     while kept == nil { kept = try search.kept(search.crf < 33.3 ? 2_000 : 500, path: "a.mp4") }
@@ -111,7 +111,7 @@ struct FileLengthTests {
     }
   }
 
-  @Test func `An unreachable size limit is refused and keeps the old file`() throws {
+  @Test func `An unreachable file size limit keeps the old output file`() throws {
     let directory = try Scratch()
     let asset = try noise(directory)
     let old = try directory.write(Array("old".utf8), as: "out.mp4")
@@ -124,7 +124,7 @@ struct FileLengthTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).count == 2)
   }
 
-  @Test func `A size limit needs an encoding with a quality setting`() throws {
+  @Test func `A file size limit needs an encoding with a quality setting`() throws {
     let directory = try Scratch()
     let asset = try Asset.made(.constant(30, count: 4), in: directory)
     let session = ExportSession(try Composition(asset), of: asset)

@@ -38,7 +38,7 @@ struct FlickerRemovalTests {
   private func scene(_ frame: Int) -> Double { frame < 120 ? 1 - 0.004 * Double(frame) : 1.6 }
 
   @Test(arguments: [60, 120, 240, 480, 1_000, 2_000] as [Int64])
-  func `Gains remove flicker and keep fades and cuts`(rate: Int64) throws {
+  func `Flicker removal keeps brightness changes by fades and cuts`(rate: Int64) throws {
     let lit = (0..<240).map { 80 * scene($0) * light($0, rate: Double(rate)) }
     var known: [Double?] = lit
     known[50] = nil
@@ -55,7 +55,7 @@ struct FlickerRemovalTests {
     #expect(before > 4.5 && after < before / 8, "\(before) before, \(after) after")
   }
 
-  @Test func `A frame gets the same gain in every export`() throws {
+  @Test func `The flicker gain of a frame does not depend on the range`() throws {
     let asset = try movie(.yuv420p)
     let all = (0..<240).map { ConstantRatePlan.Frame(source: 0, index: $0) }
     let whole = try FlickerRemoval(all, [asset], isCancelled: { false })
@@ -78,7 +78,7 @@ struct FlickerRemovalTests {
   }
 
   @Test(arguments: ["yuv420p", "yuv444p10le", "bgr0"])
-  func `Exported frames have no flicker`(name: String) throws {
+  func `An export with flicker removal has no visible flicker`(name: String) throws {
     let format = try #require(LibAVPixelFormat(named: name))
     let asset = try movie(format)
     let source = try brightness(of: asset)
@@ -147,7 +147,7 @@ struct FlickerRemovalTests {
 /// Gains of frames.
 struct FrameGainTests {
   @Test(arguments: ["yuv420p", "yuvj420p", "yuv422p10le", "gbrp", "rgb24", "gray", "yuva444p"])
-  func `A gain brightens a frame but keeps black level and alpha`(name: String) throws {
+  func `A flicker gain above 1 keeps the black level and alpha`(name: String) throws {
     let format = try #require(LibAVPixelFormat(named: name))
     let layout = try #require(PixelComponents(format))
     let isFullRange = format.isFullRange || name == "gray"

@@ -25,7 +25,7 @@ struct ForeignAudioTests {
   }
 
   @Test(arguments: ["wavpack", "flac"])
-  func `All samples of lossless audio in Matroska are read`(codec: String) async throws {
+  func `All samples of lossless audio are read from Matroska`(codec: String) async throws {
     let asset = try await movie([codec], "clip.mkv")
     let expected = try await FFmpeg.audio(of: asset.path, channelCount: 1)[0]
     #expect(expected.count == 30_870)
@@ -54,7 +54,7 @@ struct ForeignAudioTests {
     (["aac", "-b:a", "256k"], "mkv"),
     (["aac", "-b:a", "256k"], "mp4"), (["mp2", "-b:a", "384k"], "mkv"),
   ])
-  func `Audio begins and ends where it was recorded`(
+  func `Audio of other containers keeps its start and end times`(
     codec: [String], container: String
   ) async throws {
     let source = directory.file("source.wav")

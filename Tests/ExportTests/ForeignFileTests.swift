@@ -36,7 +36,7 @@ struct ForeignFileTests {
     return try ExportSession(Composition(asset), of: asset).export(settings)
   }
 
-  @Test func `The container pixel aspect ratio overrides the codec one`()
+  @Test func `The pixel aspect ratio of the container overrides the codec`()
     async throws
   {
     let narrow = directory.file("narrow.mp4")
@@ -107,7 +107,7 @@ struct ForeignFileTests {
     #expect(try Asset(path: copied.path).videoTrack?.frameCount == 20)
   }
 
-  @Test func `Codecs that a container cannot store are refused by name`()
+  @Test func `The error for a codec in the wrong container names the codec`()
     async throws
   {
     let vp8 = directory.file("clip.webm")
@@ -207,7 +207,7 @@ struct ForeignFileTests {
     #expect(packets.count == 13)
   }
 
-  @Test func `A copy keeps leading frames before the first key frame`()
+  @Test func `A passthrough export keeps the leading frames of an open GOP`()
     async throws
   {
     let whole = directory.file("whole.mp4")
@@ -239,7 +239,7 @@ struct ForeignFileTests {
     }
   }
 
-  @Test func `Wrong sync sample entries do not affect reading or copying`() async throws {
+  @Test func `Wrong sync sample entries do not affect reads or exports`() async throws {
     let plain = directory.file("plain.mp4")
     try await FFmpeg.makeClip(
       plain, ["-c:v", "libx264", "-bf", "2", "-g", "30", "-x264-params", "b-adapt=0"])

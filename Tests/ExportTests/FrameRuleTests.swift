@@ -33,7 +33,7 @@ struct FrameRuleTests {
   }
 
   @Test(arguments: seeds)
-  func `Each output slot shows the frame due by the sampling rule`(seed: UInt64) throws {
+  func `Each output frame shows the frame of the sampling rule`(seed: UInt64) throws {
     let directory = try Scratch()
     let asset = try Asset.made(Self.recipe(seed % 8), in: directory)
     var random = SeededGenerator(seed: seed + 1_000)
@@ -118,7 +118,7 @@ struct FrameRuleTests {
 
   /// Timestamps as a camera driver sets them: off by up to a fifth of a frame.
   @Test(arguments: [0, 1, 2] as [UInt64])
-  func `Jittered frames are all shown if enough slots exist`(seed: UInt64) throws {
+  func `Each jittered frame is shown if output frames are enough`(seed: UInt64) throws {
     let directory = try Scratch()
     var recipe = MovieRecipe.constant(240, count: 300, timescale: 1_000_000)
     var generator = SeededGenerator(seed: seed)
@@ -144,7 +144,7 @@ struct FrameRuleTests {
     }
   }
 
-  @Test func `240 fps at 1/8 speed shows each frame once at 30 fps`() throws {
+  @Test func `A 240 fps clip at 1/8 speed shows each frame once at 30 fps`() throws {
     let directory = try Scratch()
     let asset = try Asset.made(.constant(240, count: 60, timescale: 240_000), in: directory)
     let composition = try asset.retimed([(TimeRange(duration: asset.duration), speed(1, 8))])
@@ -159,7 +159,7 @@ struct FrameRuleTests {
     }
   }
 
-  @Test func `The plan reports ranges with fewer frames than slots`() throws {
+  @Test func `The export plan reports ranges with too few source frames`() throws {
     let directory = try Scratch()
     let asset = try Asset.made(.constant(60, count: 120, timescale: 240_000), in: directory)
     let composition = try asset.retimed([(range(500, 1_000), speed(1, 8))])

@@ -55,7 +55,7 @@ struct JoinedRecordingTests {
   @Test(arguments: [
     (10, 10, true), (10, 12, true), (20, 14, false), (100, 10, true), (10, 90_000, false),
   ])
-  func `Recordings with clocks of their own play one after the other`(
+  func `Two joined recordings with separate clocks play in sequence`(
     start: Int, later: Int, hasAudio: Bool
   ) async throws {
     let one = try await stream("one", at: start, hasAudio: hasAudio)
@@ -89,7 +89,7 @@ struct JoinedRecordingTests {
     #expect(abs(copied.count - audio.count) < 2_400)
   }
 
-  @Test func `A clock that restarts in one track only is refused`() async throws {
+  @Test func `A file whose clock restarts in only one track is refused`() async throws {
     let one = try await stream("one", at: 20)
     // The audio of the second recording goes on with the first clock.
     let other = directory.file("other.ts")
@@ -104,7 +104,7 @@ struct JoinedRecordingTests {
     #expect(error?.message.contains("restarts in some of its tracks") == true)
   }
 
-  @Test func `A gap of one track is no restart of the clock`() async throws {
+  @Test func `A gap in one track is not taken for a restarted clock`() async throws {
     let path = directory.file("gap.ts")
     try await FFmpeg.make(
       path,
@@ -116,7 +116,7 @@ struct JoinedRecordingTests {
     #expect(asset.duration.seconds == 3)
   }
 
-  @Test func `A frame next to missing bytes is read and named in a note`() async throws {
+  @Test func `A frame with missing bytes is read and reported in a note`() async throws {
     let whole = try await stream("one", at: 1, hasAudio: false)
     var packets = try bytes(of: whole)
     // A packet in the middle of the file is lost, which begins no frame.

@@ -127,7 +127,7 @@ struct MetadataTests {
     try await check(rotated)
   }
 
-  @Test func `HDR10 metadata in frames or in the track is kept`() async throws {
+  @Test func `HDR10 metadata of the track or of its frames is exported`() async throws {
     let inFrames = try await make(
       "hdr.mov",
       [
@@ -203,7 +203,7 @@ struct MetadataTests {
       ["-i", plain().path, "-f", "ffmetadata", "-i", list, "-map_chapters", "1", "-c", "copy"])
   }
 
-  @Test func `Chapters follow the time mapping in copies and renders`() async throws {
+  @Test func `Chapter times follow speed changes in every export mode`() async throws {
     let asset = try await chaptered()
     #expect(asset.chapters.map(\.title) == ["before", "the hit", "after"])
     // The hit at a quarter of the speed, then once more from its middle on.
@@ -234,7 +234,7 @@ struct MetadataTests {
     }
   }
 
-  @Test func `Composition markers are merged into the movie chapters`() async throws {
+  @Test func `Composition markers are added to the chapters of a movie`() async throws {
     let asset = try await chaptered()
     var composition = try asset.retimed([(range(300, 600), speed(1, 4))])
     // The first one is the chapter itself, the second lies inside it, the last one after the end.
@@ -259,7 +259,7 @@ struct MetadataTests {
     }
   }
 
-  @Test func `A marker at a frame becomes a mark with its capture time`() throws {
+  @Test func `A marker at a frame becomes a mark with the capture time`() throws {
     let path = directory.file("source.mov")
     try MovieRecipe.constant(240, count: 100, timescale: 240_000).write(to: path)
     let asset = try Asset(path: path)
@@ -278,7 +278,7 @@ struct MetadataTests {
     }
   }
 
-  @Test func `Chapters follow ramps and freeze frames and reversal`() async throws {
+  @Test func `Chapter times follow ramps and freeze frames and reversal`() async throws {
     let asset = try await chaptered()
     var composition = try Composition(asset)
     try composition.freezeFrame(at: .milliseconds(450), for: .milliseconds(1_000))

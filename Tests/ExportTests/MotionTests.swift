@@ -103,7 +103,9 @@ struct MotionTests {
   }
 
   @Test(arguments: SpeedRamp.Easing.allCases)
-  func `A copied speed ramp keeps each frame once on its curve`(easing: SpeedRamp.Easing) throws {
+  func `A speed ramp by passthrough has each frame once at its time`(
+    easing: SpeedRamp.Easing
+  ) throws {
     let recipe = MovieRecipe.constant(240, count: 480).h264(gop: 60, reordered: true)
     let asset = try Asset.made(recipe, in: directory)
     typealias Point = Composition.SpeedPoint
@@ -121,7 +123,7 @@ struct MotionTests {
     #expect(composition.duration.seconds == (Rational(209, over: 45)))
   }
 
-  @Test func `A freeze frame lengthens a frame without another packet`() throws {
+  @Test func `A passthrough freeze frame only lengthens a packet`() throws {
     for recipe in [
       MovieRecipe.constant(60, count: 120),
       MovieRecipe.constant(60, count: 120).h264(gop: 30, reordered: true),
@@ -171,7 +173,7 @@ struct MotionTests {
     #expect(found == (0..<30).reversed().map { $0 } + (30..<60).map { $0 })
   }
 
-  @Test func `Each slot shows the due frame on ramps and in reverse`()
+  @Test func `Each output frame of ramps and reversal shows the frame due`()
     throws
   {
     let asset = try mjpeg()
@@ -193,7 +195,7 @@ struct MotionTests {
     #expect(try Int128(found.count) == slots.rounded(.towardPositiveInfinity))
   }
 
-  @Test func `Files with the same format are copied into one track`() throws {
+  @Test func `Only clips with the same format are copied into one track`() throws {
     let assets = [try mjpeg("one", 60), try mjpeg("two", 90)]
     var composition = Composition()
     for (number, start) in [(1, 100), (0, 0), (1, 700), (0, 555)] as [(Int, Int64)] {
@@ -217,7 +219,7 @@ struct MotionTests {
   }
 
   @Test(
-    "Copies of 1 to 50 random ranges show the right frames",
+    "A passthrough export of up to 50 ranges shows exact frames",
     arguments: 0..<12 as Range<UInt64>)
   func randomRanges(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
@@ -265,7 +267,7 @@ struct MotionTests {
     try check(composition, of: [asset], instants: 300)
   }
 
-  @Test func `Audio follows ramps and reverse playback with the video`() throws {
+  @Test func `Audio follows the speed ramps and reversals of the video`() throws {
     var recipe = MovieRecipe.constant(60, count: 120)
     recipe.audio = MovieRecipe.Audio()
     recipe.audio?.codec = "pcm_s16le"

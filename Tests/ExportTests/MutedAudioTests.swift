@@ -32,7 +32,7 @@ struct MutedAudioTests {
   }
 
   @Test(arguments: ["aac", "pcm_s16le"])
-  func `Audio around a muted range keeps its times`(codec: String) throws {
+  func `Audio before and after a muted range keeps its times`(codec: String) throws {
     let asset = try asset(codec)
     let composition = try asset.retimed([(range(1_000, 2_000), speed(1, 64))])
     var settings = ExportSettings(path: directory.file("muted.mov"), mode: .passthrough())
@@ -56,7 +56,7 @@ struct MutedAudioTests {
   }
 
   @Test(arguments: ["aac", "pcm_s16le"])
-  func `Silence is encoded once and repeated`(codec: String) throws {
+  func `Silence is encoded once and its packet is repeated`(codec: String) throws {
     let encoder = try Encoder(audioCodec: codec, sampleRate: 48_000, channelCount: 2)
     let packets = PacketList()
     var blocks = AudioBlockEncoder(encoder, channelCount: 2) { packets.list.append($0) }

@@ -56,7 +56,7 @@ struct OutputTests {
     #expect(try directory.names() == ["clip.mov", "taken.mov"])
   }
 
-  @Test func `An export can overwrite its own source`() throws {
+  @Test func `An export can overwrite the movie that it reads`() throws {
     let asset = try asset()
     var settings = settings("clip.mov")
     settings.overwrites = true
@@ -124,7 +124,7 @@ struct OutputTests {
   }
 
   @Test(arguments: [true, false])
-  func `Progress never decreases and ends at the total`(isCopy: Bool) throws {
+  func `The progress of an export never decreases and reaches total`(isCopy: Bool) throws {
     let asset = try asset()
     let mode = isCopy ? ExportMode.passthrough() : .constant(FrameRate(50))
     var reported: [Int64] = []
@@ -156,7 +156,7 @@ struct OutputTests {
   @Test(
     .enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"),
     arguments: ["mov", "mp4"])
-  func `Copies and renders keep tags and rotation and language`(container: String) async throws {
+  func `Each export mode keeps tags and rotation and language`(container: String) async throws {
     let asset = try asset {
       $0.metadata = [
         "com.overcrank.capture_frame_rate": "240/1", "com.android.capture.fps": "240.000000",
@@ -191,7 +191,7 @@ struct OutputTests {
       try Asset(path: whole.path).metadata["com.overcrank.recording"] == "{\"device\":\"d\"}")
   }
 
-  @Test func `Empty compositions and sources without video are refused`() throws {
+  @Test func `Exporting an empty composition or no video is refused`() throws {
     let asset = try asset()
     let empty = try refusal(Composition(), of: asset, settings("a.mov"))
     #expect(empty.code == .unsupportedSource)

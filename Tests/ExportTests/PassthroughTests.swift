@@ -56,7 +56,7 @@ struct PassthroughTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `A copy at 1/8 speed has exact frame times`() async throws {
+  func `A passthrough export at 1/8 speed has exact frame times`() async throws {
     let recipe = MovieRecipe.constant(240, count: 960)
     let asset = try Asset.made(recipe, in: directory)
     #expect(asset.duration == MediaTime(seconds: 4))
@@ -83,7 +83,7 @@ struct PassthroughTests {
   }
 
   @Test(arguments: [false, true])
-  func `A retimed H.264 copy decodes to the same frames`(isReordered: Bool) throws {
+  func `A retimed H.264 passthrough decodes to the same frames`(isReordered: Bool) throws {
     let recipe = MovieRecipe.constant(240, count: 480).h264(gop: 60, reordered: isReordered)
     let asset = try Asset.made(recipe, in: directory)
     let composition = try asset.retimed([
@@ -104,7 +104,7 @@ struct PassthroughTests {
 
   /// The last frame in decoding order can differ from the last one shown, and their durations differ.
   @Test(arguments: 57...62)
-  func `The duration is exact whichever frame is decoded last`(count: Int64) throws {
+  func `A passthrough export of B-frames has the exact duration`(count: Int64) throws {
     let recipe = MovieRecipe.constant(240, count: count).h264(gop: 20, reordered: true)
     let asset = try Asset.made(recipe, in: directory)
     let last = MediaTime(recipe.times[Int(count) - 1] + 5, over: 1_000_000)
@@ -119,7 +119,7 @@ struct PassthroughTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `Times that fit no timescale are off by at most half a tick`()
+  func `Frame times that fit no timescale err by at most half a tick`()
     async throws
   {
     let asset = try Asset.made(.constant(240, count: 240), in: directory)
@@ -154,7 +154,7 @@ struct PassthroughTests {
     }
   }
 
-  @Test func `Frames stay distinct at 32 times speed from coarse ticks`() throws {
+  @Test func `Frame times stay distinct at 32 times speed`() throws {
     let recipe = MovieRecipe.constant(240, count: 960, timescale: 600)
       .h264(gop: 60, reordered: true)
     let asset = try Asset.made(recipe, in: directory)
@@ -164,7 +164,7 @@ struct PassthroughTests {
     #expect(try result.numbers() == (0..<960).map(Int.init))
   }
 
-  @Test func `Random speed changes of a whole source are copied exactly`() throws {
+  @Test func `Random speed changes by passthrough have exact frame times`() throws {
     let recipe = MovieRecipe.constant(240, count: 120).h264(gop: 30, reordered: true)
     let asset = try Asset.made(recipe, in: directory)
     let packets = try frameBytes(asset.path)
@@ -189,7 +189,7 @@ struct PassthroughTests {
     }
   }
 
-  @Test func `A fragmented source is copied exactly`() throws {
+  @Test func `A passthrough of a fragmented movie copies all its packets`() throws {
     var recipe = MovieRecipe.constant(240, count: 240)
     recipe.fragmentMicroseconds = 100_000
     let asset = try Asset.made(recipe, in: directory)
@@ -202,7 +202,7 @@ struct PassthroughTests {
 
   /// libavformat's buffers hold some 256 KiB.
   @Test(arguments: ["mov", "mp4"], [nil, 100_000] as [Int64?])
-  func `Packets above 256 KiB are copied whole`(
+  func `A passthrough export copies packets above 256 KiB whole`(
     container: String, fragment: Int64?
   ) throws {
     var recipe = MovieRecipe.constant(240, count: 12)

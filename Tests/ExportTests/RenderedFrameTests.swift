@@ -41,7 +41,7 @@ struct RenderedFrameTests {
 
   /// 100 frames a second at 25: a slot has four of them, at 30 three and a third.
   @Test(arguments: [25, 30] as [Int64])
-  func `A blend weights the frames of a slot by their time in it`(rate: Int64) throws {
+  func `Blending weights each frame by its time in an output frame`(rate: Int64) throws {
     let asset = try Asset.made(.constant(100, count: 40, timescale: 240_000), in: directory)
     var settings = try settings(rate)
     settings.render { $0.sampling = .blend }
@@ -77,7 +77,7 @@ struct RenderedFrameTests {
   // MARK: Size and rotation
 
   /// The frame is higher than the painted numbers.
-  @Test func `Rendering crops the frame center to fill a box`() throws {
+  @Test func `Rendering can fill a box with the cropped center of a frame`() throws {
     var recipe = MovieRecipe.constant(50, count: 3)
     (recipe.width, recipe.height) = (PaintedBlocks.width, 96)
     let asset = try Asset.made(recipe, in: directory)
@@ -107,7 +107,7 @@ struct RenderedFrameTests {
   }
 
   @Test(
-    "Rotation is applied or kept and the box is upright",
+    "The output size limits the upright frame of a rotated movie",
     arguments: [
       [0, 65_536, 0, -65_536, 0, 0, 0, 0, 1 << 30], [-65_536, 0, 0, 0, -65_536, 0, 0, 0, 1 << 30],
       [0, -65_536, 0, 65_536, 0, 0, 0, 0, 1 << 30],
@@ -153,7 +153,7 @@ struct RenderedFrameTests {
   @Test(
     .enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"),
     arguments: [VideoEncoding.h264(), .hevc(), .ffv1])
-  func `Rendering keeps ten bits and color tags`(codec: VideoEncoding) async throws {
+  func `Rendering keeps ten bits per sample and color tags`(codec: VideoEncoding) async throws {
     let source = directory.file("deep.mov")
     _ = try await run(
       "ffmpeg",
@@ -174,7 +174,7 @@ struct RenderedFrameTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `Preset and profile are used and a wrong profile fails`() async throws {
+  func `The x264 preset and profile are used and checked`() async throws {
     let asset = try Asset.made(.constant(50, count: 5), in: directory)
     var settings = try settings(
       50, .h264(EncoderSettings(preset: "ultrafast", profile: "baseline")))
@@ -191,7 +191,7 @@ struct RenderedFrameTests {
   }
 
   /// Skipped frames do not change the others.
-  @Test func `A reader that skips unwanted frames returns the same images`() throws {
+  @Test func `Not decoding unneeded frames does not change needed ones`() throws {
     let asset = try Asset.made(
       MovieRecipe.constant(240, count: 96).h264(gop: 48, reordered: true), in: directory)
     var picky = try FrameReader(asset, wanted: (0..<96).map { $0 % 8 == 1 })
@@ -206,7 +206,7 @@ struct RenderedFrameTests {
   }
 
   @Test(arguments: ["mov", "mp4"])
-  func `The movie index lies before the media data`(container: String) throws {
+  func `The index of an exported movie lies before the media data`(container: String) throws {
     var recipe = MovieRecipe.constant(50, count: 50)
     recipe.audio = MovieRecipe.Audio()
     recipe.audio?.sampleCount = 48_000
@@ -226,7 +226,7 @@ struct RenderedFrameTests {
   }
 
   @Test(arguments: [nil, AudioCodec.aac, .pcm])
-  func `Audio is stored in the requested codec`(codec: AudioCodec?) throws {
+  func `Exported audio is stored in the requested codec`(codec: AudioCodec?) throws {
     var recipe = MovieRecipe.constant(50, count: 25)
     recipe.audio = MovieRecipe.Audio()
     recipe.audio?.sampleCount = 24_000

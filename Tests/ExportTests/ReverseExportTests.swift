@@ -50,14 +50,14 @@ struct ReverseExportTests {
   // A decoder needs a few packets of the next group before it returns the last frame of a group.
   private static let delay = 8
 
-  @Test func `Reverse reading decodes each GOP once`() throws {
+  @Test func `Reading frames in reverse decodes each GOP once`() throws {
     let requests = Array((0..<120).reversed())
     let source = source(try clip(), requests)
     #expect(try read(source, requests) == 30)
     #expect((120...120 + 4 * Self.delay).contains(source.sentPacketCount))
   }
 
-  @Test func `A GOP above the memory limit is decoded in parts`() throws {
+  @Test func `A GOP above the memory limit is decoded in parts in reverse`() throws {
     let asset = try clip()
     var reader = try FrameReader(asset)
     let size = try reader.mediaFrame(at: 0).byteCount
@@ -68,7 +68,7 @@ struct ReverseExportTests {
     #expect((240...240 + 12 * Self.delay).contains(source.sentPacketCount))
   }
 
-  @Test func `A direction change decodes its GOP at most once more`() throws {
+  @Test func `Reversing the read direction decodes a GOP once more at most`() throws {
     let requests = Array(0...20) + (5..<20).reversed() + [5, 5, 6, 7] + (0..<7).reversed()
     let source = source(try clip(), requests)
     _ = try read(source, requests)
@@ -80,7 +80,7 @@ struct ReverseExportTests {
     #expect(try read(source(try clip(), requests), requests) == 3)
   }
 
-  @Test func `A stopped export ends within a GOP`() throws {
+  @Test func `A cancelled reverse read stops before the end of a GOP`() throws {
     let source = source(try clip(), [29, 28], isStopped: { true })
     let error = #expect(throws: MediaError.self) {
       try source.mediaFrame(at: 29, mayLeaveOut: false)

@@ -43,7 +43,7 @@ struct RotatedClipTests {
     }
   }
 
-  @Test func `Each clip of a project is encoded upright`() async throws {
+  @Test func `Clips of different rotations are each encoded upright`() async throws {
     let assets = try await [clip(0), clip(180), clip(90), clip(270)]
     #expect(assets.map { $0.videoTrack?.rotation } == [0, 180, 90, 270])
     var order: [String] = []
@@ -77,7 +77,7 @@ struct RotatedClipTests {
     }
   }
 
-  @Test func `Clips that all need one rotation keep it as metadata`() async throws {
+  @Test func `Clips of equal rotation keep the rotation as metadata`() async throws {
     let assets = try await [clip(90), clip(90, width: 48, height: 36)]
     var settings = ExportSettings(
       path: directory.file("made.mov"), mode: .constant(FrameRate(30)))
@@ -90,7 +90,7 @@ struct RotatedClipTests {
     }
   }
 
-  @Test func `A rotation that the composition sets applies to all clips`() async throws {
+  @Test func `A rotation of the composition applies to all of its clips`() async throws {
     let assets = try await [clip(0), clip(180)]
     var composition = Composition()
     for asset in assets { try composition.append(asset) }
@@ -105,7 +105,7 @@ struct RotatedClipTests {
     }
   }
 
-  @Test func `Copies of clips of different rotation are refused`() async throws {
+  @Test func `Passthrough export refuses clips of different rotations`() async throws {
     let assets = try await [clip(0), clip(180)]
     let error = #expect(throws: MediaError.self) {
       try session(assets).plan(

@@ -68,7 +68,7 @@ struct ShardTests {
     return nil
   }
 
-  @Test func `The joined file is the same for any number of shards`() throws {
+  @Test func `Joined shards give the same file for any number of shards`() throws {
     var files: [[UInt8]] = []
     var path = ""
     for count in [1, 2, 3, 8, 17] {
@@ -123,7 +123,7 @@ struct ShardTests {
     #expect(files[0] == files[1])
   }
 
-  @Test func `A missing or damaged or foreign shard is named`() throws {
+  @Test func `An error names the missing or damaged or unrelated shard`() throws {
     let settings = try settings("movie")
     let paths = try make(1...4, of: 4, settings)
     let good = try bytes(of: paths[2])
@@ -168,7 +168,7 @@ struct ShardTests {
     return part
   }
 
-  @Test func `Shards of another plan count as foreign and not as finished`() throws {
+  @Test func `Shards of an export with other settings are not joined`() throws {
     let settings = try settings("movie")
     try make(1...4, of: 4, settings)
     #expect(session.isFinished(try part(2, settings)))
@@ -183,7 +183,7 @@ struct ShardTests {
     #expect(refusal(newer)?.code == .shardForeign)
   }
 
-  @Test func `Shards of an older plan do not hide a complete set`() throws {
+  @Test func `Shards of older settings do not block a complete new set`() throws {
     var older = try settings("movie")
     older.render { $0.encoding = .h264(EncoderSettings(crf: 30)) }
     older.digest = try session.digest(older, version: "1")
@@ -198,7 +198,7 @@ struct ShardTests {
     #expect(try session.export(older).framesEncoded == Int64(Self.frameCount))
   }
 
-  @Test func `A title tag that looks like a shard seal is kept`() throws {
+  @Test func `A title tag that looks like a shard checksum is kept`() throws {
     var recipe = MovieRecipe.constant(20, count: 100).h264(gop: 50, reordered: true)
     recipe.metadata = ["title": "sha256:" + String(repeating: "a", count: 64), "zz": "sha256:"]
     let tagged = try Asset.made(recipe, in: directory, "tagged")
@@ -216,7 +216,7 @@ struct ShardTests {
     #expect(try Asset(path: session.export(settings).path).metadata["title"] != nil)
   }
 
-  @Test func `Invalid shard requests are refused before any file is made`() throws {
+  @Test func `Invalid shard settings are refused before a file is created`() throws {
     let settings = try settings("movie")
     #expect(refusal(settings)?.code == .shardMissing)
     var refused = settings

@@ -96,7 +96,7 @@ struct ShutterExportTests {
   }
 
   @Test(arguments: [90, 180, 360] as [Int64])
-  func `Blend averages the frames captured while the shutter is open`(
+  func `A blend averages the frames captured in the open shutter`(
     degrees: Int64
   ) throws {
     // 16 frames in an output period, 1 pixel each.
@@ -126,7 +126,7 @@ struct ShutterExportTests {
   }
 
   @Test(arguments: [FrameSampling.flow, .flowFast], [90, 180, 360] as [Int64])
-  func `Synthesized frames fill a shutter with too few captured ones`(
+  func `Synthesized frames fill a shutter with few captured frames`(
     sampling: FrameSampling, degrees: Int64
   ) throws {
     let asset = try movie(30, step: 12, count: 5)
@@ -149,7 +149,7 @@ struct ShutterExportTests {
   }
 
   /// The instants of a shutter on an eased ramp have too large fractions to be exact.
-  @Test(arguments: [false, true]) func `The shutter angle scales motion blur on an eased ramp`(
+  @Test(arguments: [false, true]) func `Motion blur on a speed ramp scales with the shutter angle`(
     isReversed: Bool
   ) throws {
     let asset = try movie(30, step: 4, count: 31)
@@ -165,7 +165,7 @@ struct ShutterExportTests {
     #expect(abs(widths.0 - 2) < 0.5 && widths.1 < 1.5, "\(widths)")
   }
 
-  @Test func `Flow synthesizes no frame when enough frames are captured`() throws {
+  @Test func `Flow sampling synthesizes no frame if enough were captured`() throws {
     let asset = try movie(480, step: 1, count: 32)
     let (report, frames) = try export(asset, .flow, degrees: 180)
     let (_, blended) = try export(asset, .blend, degrees: 180)
@@ -185,7 +185,7 @@ struct ShutterExportTests {
 
   /// The window opens while a frame is visible, in the middle of it.
   @Test(arguments: [false, true], [FrameSampling.flow, .flowFast])
-  func `Flow equals blend for trimmed and reversed 480 fps clips`(
+  func `Flow and blend sampling of a 480 fps clip are equal`(
     isReversed: Bool, sampling: FrameSampling
   ) throws {
     let asset = try movie(480, step: 1, count: 64)

@@ -11,7 +11,7 @@ import Testing
 /// A source is a file, whatever path leads to it.
 struct SourceIdentityTests {
   @Test(arguments: ["dotted", "linked"])
-  func `An asset is matched to a source under another path`(name: String) throws {
+  func `An asset is recognized under another path of the same file`(name: String) throws {
     let directory = try Scratch()
     let asset = try Asset.made(.constant(30, count: 12), in: directory)
     let other = name == "dotted" ? directory.file("./clip.mov") : directory.file("linked.mov")

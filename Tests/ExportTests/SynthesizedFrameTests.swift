@@ -74,7 +74,7 @@ struct SynthesizedFrameTests {
   }
 
   @Test(arguments: [FrameSampling.flow, .flowFast])
-  func `Synthesized frames show their exact instant`(sampling: FrameSampling) throws {
+  func `A synthesized frame shows the exact instant of motion`(sampling: FrameSampling) throws {
     let source = try (0..<5).map { try Self.frame(movedBy: Double($0) * 4) }
     let asset = try movie(source)
     let slow = try asset.retimed([(TimeRange(duration: asset.duration), speed(1, 3))])
@@ -104,7 +104,7 @@ struct SynthesizedFrameTests {
     #expect(asset.synthesizedFrames == nil)
   }
 
-  @Test func `Ramps and reverse playback show the exact source time`() throws {
+  @Test func `Synthesized frames of ramps and reversal have exact times`() throws {
     let asset = try movie(try (0..<9).map { try Self.frame(movedBy: Double($0) * 4) })
     let source = try asset.mediaSource()
     let ramped = try Composition.ramped(
@@ -130,7 +130,7 @@ struct SynthesizedFrameTests {
     }
   }
 
-  @Test func `Flow holds the last frame before a scene cut`() throws {
+  @Test func `Flow sampling holds the last frame before a scene cut`() throws {
     var source = try (0..<4).map { try Self.frame(movedBy: Double($0) * 4) }
     source.append(source[3])
     source += try (5..<7).map { try Self.frame(movedBy: Double($0) * 4) }
@@ -148,7 +148,7 @@ struct SynthesizedFrameTests {
     #expect(try made[14].packedBytes() == source[7].packedBytes())
   }
 
-  @Test func `Flow output does not depend on the processor count`() throws {
+  @Test func `Synthesized frames do not depend on the processor count`() throws {
     let asset = try movie(try (0..<4).map { try Self.frame(movedBy: Double($0) * 5) })
     let slow = try asset.retimed([(TimeRange(duration: asset.duration), speed(1, 4))])
     let session = ExportSession(slow, of: asset)

@@ -44,7 +44,7 @@ struct UntimedPacketTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `A copy of untimed packets shows frames at even times`(kind: Kind) async throws {
+  func `Packets without timestamps are exported at even times`(kind: Kind) async throws {
     let asset = try await clip(kind)
     let frames = try #require(asset.videoTrack).frames
     #expect(frames.entries.count == 90)
@@ -65,7 +65,7 @@ struct UntimedPacketTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `Frames of untimed packets can be read in any order`(kind: Kind) async throws {
+  func `Frames of packets without timestamps can be read by number`(kind: Kind) async throws {
     let asset = try await clip(kind)
     var settings = ExportSettings(
       path: directory.file("frames.mov"), mode: .constant(FrameRate(30)))
@@ -84,7 +84,7 @@ struct UntimedPacketTests {
     }
   }
 
-  @Test func `Cuts and speed changes of untimed packets are exact`() async throws {
+  @Test func `Packets without timestamps can be cut and retimed exactly`() async throws {
     let asset = try await clip(.h264Pyramid)
     let source = try asset.mediaSource()
     var composition = Composition()
