@@ -8,7 +8,7 @@ struct ArticleTests {
   private static let checkout = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()
 
-  @Test func `The article maps the AVFoundation success key to isPlayable`() throws {
+  @Test func `An article says which property replaces an AVFoundation key`() throws {
     let file = "Sources/Overcrank/Overcrank.docc/Articles/ComingFromAVFoundation.md"
     let article = try String(contentsOf: Self.checkout.appending(path: file), encoding: .utf8)
     let row = article.split(separator: "\n").first {

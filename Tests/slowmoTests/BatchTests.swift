@@ -32,7 +32,7 @@ struct BatchTests {
       in: scratch.path)
   }
 
-  @Test func `A batch continues after failures and reuses finished files`() async throws {
+  @Test func `A batch continues after a failure and skips finished files`() async throws {
     _ = try scratch.write(Array("no movie".utf8), as: "bad.mov")
     let line = "a.mov bad.mov b.mov gone.mov -o 'o_{n:03}_{name}.mov' --speed 1/2 --jobs 2"
     let first = try await retime(line)
@@ -58,7 +58,7 @@ struct BatchTests {
     #expect(misfit == nil)
   }
 
-  @Test func `An outdated output is only replaced with --overwrite`() async throws {
+  @Test func `A batch replaces an outdated output only with --overwrite`() async throws {
     #expect(try await retime("a.mov -o '{name}_slow.mov' --speed 1/2").status == 0)
     let refused = try await retime("a.mov -o '{name}_slow.mov' --speed 1/4")
     #expect(refused.status == 73)
@@ -104,7 +104,7 @@ struct BatchTests {
     retime a.mov b.mov -o 'out/{name}.mp4' --speed 1/8 --fps 240 --encoder-preset placebo
     """
 
-  @Test func `A second run removes the leftovers of a killed batch`() async throws {
+  @Test func `A repeated batch removes the temporary files of a killed one`() async throws {
     let script = """
       mkdir out
       "$1" \(Self.slow) --progress none &

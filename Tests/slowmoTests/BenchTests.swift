@@ -58,7 +58,7 @@ struct BenchTests {
     }
   }
 
-  @Test func `A limit of bench diff selects a number by path or last key`() async throws {
+  @Test func `The option --fail-on of bench diff selects a JSON number`() async throws {
     let (old, new) = (try report("old.json"), try report("new.json", drops: 2, p99: 2_000_000))
     for (limit, status) in [
       ("drops>0", 10), ("drops>2", 0), ("latency.p99_ns>1e6", 10), ("p99_ns > 1e6", 10),
@@ -93,7 +93,7 @@ struct BenchTests {
       ])
   }
 
-  @Test func `Bench diff reads reports from files and any kind of pipe`() async throws {
+  @Test func `Bench diff reads reports from files and pipes`() async throws {
     let (old, new) = (try report("old.json"), try report("new.json", drops: 1))
     let whole = try await slowmo("bench", "diff", old, new, "--json")
     #expect(whole.status == 0)

@@ -49,7 +49,7 @@ struct CameraSettingsTests {
     #expect(controls["exposure_dynamic_framerate"] == "0")
   }
 
-  @Test func `Buffers are dequeued without libv4l2 if it has no plugin`() async throws {
+  @Test func `Recording bypasses libv4l2 if no plugin handles the camera`() async throws {
     let scratch = try Scratch()
     let log = scratch.file("libv4l2.log")
     let library = try await FakeCameras.library()
@@ -102,7 +102,7 @@ struct CameraSettingsTests {
     return try #require(JSONSerialization.jsonObject(with: Data(tag.utf8)) as? [String: Any])
   }
 
-  @Test func `Several controls are set at once and their values read back`() async throws {
+  @Test func `Several controls are set at once and read back`() async throws {
     let set = try await slowmo(
       on: "hfr-usb", "controls", "/dev/fakevideo0", "exposure_time_absolute=4ms", "gain=10",
       "auto_exposure=manual mode", "--json")
@@ -123,7 +123,7 @@ struct CameraSettingsTests {
     ("exposure_time_absolute=4ms", "auto_exposure=1 (Manual Mode)"),
     ("privacy=1", "can only be read"),
   ])
-  func `A rejected control assignment names the accepted values`(
+  func `The error for a rejected control value names valid values`(
     assignment: String, message: String
   ) async throws {
     let refused = try await slowmo(on: "hfr-usb", "controls", "/dev/fakevideo0", assignment)

@@ -165,7 +165,7 @@ struct ContractBadInputTests {
   static let fixtures =
     [arguments, cameras, signals, recorded, root] + inputs.map { "inputs/\($0)" }
 
-  @Test func `Errors of bad arguments match their fixtures`() async throws {
+  @Test func `Error messages about bad arguments match their fixtures`() async throws {
     let scratch = try await prepared()
     let before = try scratch.names()
     var transcript = Transcript(in: scratch)
@@ -179,7 +179,7 @@ struct ContractBadInputTests {
     try ContractFixtures.check(transcript.text, is: Self.arguments)
   }
 
-  @Test func `Errors of faulty cameras match their fixtures`() async throws {
+  @Test func `Error messages about faulty cameras match their fixtures`() async throws {
     var transcript = Transcript(in: try Scratch())
     for (cameras, line) in Self.cameraLines {
       transcript.cameras = cameras
@@ -188,7 +188,7 @@ struct ContractBadInputTests {
     try ContractFixtures.check(transcript.text, is: Self.cameras)
   }
 
-  @Test func `The error of an interrupted export matches its fixture`() async throws {
+  @Test func `The error message of an interrupted export matches a fixture`() async throws {
     var transcript = Transcript(in: try await prepared())
     for signal in ["INT", "TERM"] {
       // Half an hour of video, so that the signal comes long before its end.
@@ -206,7 +206,7 @@ struct ContractBadInputTests {
     try ContractFixtures.check(transcript.text, is: Self.signals)
   }
 
-  @Test func `Recover rejects a take that is being recorded`() async throws {
+  @Test func `The command recover rejects a take that is being recorded`() async throws {
     var transcript = Transcript(in: try Scratch())
     try await transcript.script(
       """
@@ -224,7 +224,7 @@ struct ContractBadInputTests {
   }
 
   @Test(.enabled(if: getuid() == 0, "only root can mount, and become another user"))
-  func `Errors of full disks and permissions match their fixtures`() async throws {
+  func `Errors about full disks and permissions match their fixtures`() async throws {
     let scratch = try await prepared(in: "/var/tmp")
     var transcript = Transcript(in: scratch)
     // A copy that all users may run, since the checkout may be unreadable for them.

@@ -115,7 +115,7 @@ struct ContractDocumentTests {
     + [devices, watch, live, photo] + inputs.map { "inputs/\($0)" }
 
   @Test(arguments: ofFiles.indices)
-  func `JSON documents about files match their fixtures`(index: Int) async throws {
+  func `JSON output about movie files matches its fixtures`(index: Int) async throws {
     let (name, takes, lines) = Self.ofFiles[index]
     let scratch = try Scratch()
     for take in takes { try await ContractTakes.unpack(take, into: scratch) }
@@ -133,14 +133,14 @@ struct ContractDocumentTests {
   }
 
   @Test(arguments: ofCameras.indices)
-  func `JSON documents about cameras match their fixtures`(index: Int) async throws {
+  func `JSON output about cameras matches its fixtures`(index: Int) async throws {
     let (name, cameras, lines) = Self.ofCameras[index]
     var transcript = Transcript(in: try Scratch(), cameras: cameras)
     for line in lines { try await transcript.slowmo(line) }
     try ContractFixtures.check(transcript.text, is: "documents/\(name).txt")
   }
 
-  @Test func `The device list matches its fixture on any machine`() async throws {
+  @Test func `The JSON device list matches its fixture on any machine`() async throws {
     var mask = ContractMask.none
     mask.keepsOwnDevicesOnly = true
     mask.showsErrors = false
@@ -166,7 +166,7 @@ struct ContractDocumentTests {
     try ContractFixtures.check(transcript.text, is: Self.watch)
   }
 
-  @Test func `JSON documents of photos match their fixtures`() async throws {
+  @Test func `JSON output about photos matches its fixtures`() async throws {
     let mask = ContractMask(typed: ["at_ns", "shutter_lag_ns"])
     var transcript = Transcript(in: try Scratch(), mask: mask)
     for line in [
@@ -186,7 +186,7 @@ struct ContractDocumentTests {
     try ContractFixtures.check(transcript.text, is: Self.photo)
   }
 
-  @Test func `JSON documents of measurements keep their keys and types`() async throws {
+  @Test func `JSON documents of measurements keep all keys and value types`() async throws {
     var transcript = Transcript(in: try Scratch(), mask: .live)
     try await transcript.slowmo(
       "modes synthetic:128x96@60 --fourcc grey --probe 100ms --json")

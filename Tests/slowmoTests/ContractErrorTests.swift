@@ -33,7 +33,7 @@ struct ContractErrorTests {
 
   private struct Unknown: Error {}
 
-  @Test func `Each error code keeps its exit status`() throws {
+  @Test func `Each error code keeps its exit code`() throws {
     let sources = try Self.sources()
     var rows = Set<Row>()
     for declared in Self.declaredCodes(sources) {

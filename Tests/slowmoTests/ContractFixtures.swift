@@ -83,7 +83,7 @@ enum ContractFixtures {
 /// The fixtures themselves.
 struct ContractFixtureTests {
   @Test(.disabled(if: ContractFixtures.isRecording, "the fixtures are being made"))
-  func `Fixtures on disk match the fixtures that tests read`() throws {
+  func `Each fixture file is read by a test and none is missing`() throws {
     let files = try FileManager.default.subpathsOfDirectory(atPath: ContractFixtures.directory)
       .filter { path in
         var isDirectory = ObjCBool(false)
@@ -97,7 +97,7 @@ struct ContractFixtureTests {
     #expect(missing == [], "these are not in Tests/Fixtures")
   }
 
-  @Test func `A fixture mismatch is shown with its line and both texts`() {
+  @Test func `A fixture mismatch shows the line and both texts`() {
     #expect(ContractFixtures.difference(from: "a\nb\nc\n", to: "a\nd\nc\n") == "@ line 2\n-b\n+d")
     #expect(ContractFixtures.difference(from: "a\n", to: "a\nb\n") == "@ line 2\n+b")
   }

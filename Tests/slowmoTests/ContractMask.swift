@@ -152,7 +152,7 @@ struct ContractMask {
 
 /// The masks themselves.
 struct ContractMaskTests {
-  @Test func `A mask hides only selected values and keeps their types`() {
+  @Test func `A fixture mask replaces selected JSON values by their types`() {
     let mask = ContractMask(
       typed: ["a_ns", "b"], numbers: ["n"], open: ["c": .string], elements: ["gaps"],
       lists: ["warnings"])

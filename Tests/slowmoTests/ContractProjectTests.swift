@@ -31,7 +31,7 @@ struct ContractProjectTests {
     [sidecar] + projects.flatMap { ["projects/\($0.0).otio.gz", "projects/\($0.0).txt"] }
 
   @Test(arguments: projects.indices)
-  func `Projects are written and read as in their fixtures`(index: Int) async throws {
+  func `Written project files match their fixtures`(index: Int) async throws {
     let (name, take, options) = Self.projects[index]
     let (scratch, project) = (try Scratch(), "\(name).otio")
     try await ContractTakes.unpack(String(take.dropLast(4)), into: scratch)

@@ -46,7 +46,7 @@ struct ContractRecordTests {
 
   static let fixtures = [waitingName, liveName, camera, events]
 
-  @Test func `JSON documents of takes from files match their fixtures`() async throws {
+  @Test func `JSON reports of takes from file cameras match their fixtures`() async throws {
     let scratch = try Scratch()
     for take in ["mjpeg", "h264", "ffv1"] { try await ContractTakes.unpack(take, into: scratch) }
     var transcript = Transcript(in: scratch, mask: .machine)
@@ -56,7 +56,7 @@ struct ContractRecordTests {
     try ContractFixtures.check(transcript.text, is: Self.waitingName)
   }
 
-  @Test func `JSON documents of live takes keep their keys and types`() async throws {
+  @Test func `JSON reports of live takes keep their keys and types`() async throws {
     var transcript = Transcript(in: try Scratch(), mask: .live)
     for line in Self.live { try await transcript.slowmo("\(line) --progress none") }
     transcript.mask = .liveWithOrWithoutGaps
@@ -80,7 +80,7 @@ struct ContractRecordTests {
     try ContractFixtures.check(transcript.text, is: Self.liveName)
   }
 
-  @Test func `JSON documents of unplugged takes keep their keys and types`() async throws {
+  @Test func `JSON reports of takes with an unplugged camera keep all keys`() async throws {
     var mask = ContractMask.liveWithOrWithoutGaps
     // On a busy machine, the rate may not be verified.
     mask.typed.insert("locked")

@@ -46,7 +46,7 @@ enum ContractTakes {
 @Suite(.serialized, .enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
 struct ContractTakeTests {
   @Test(arguments: ContractTakes.finished)
-  func `The contents of a finished take match its fixture`(name: String) async throws {
+  func `Reading a finished take gives the output of its fixture`(name: String) async throws {
     let scratch = try Scratch()
     try await ContractTakes.unpack(name, into: scratch)
     var transcript = Transcript(in: scratch)

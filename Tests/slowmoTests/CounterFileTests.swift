@@ -21,7 +21,7 @@ struct CounterFileTests {
     return data.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
   }
 
-  @Test func `A counter file is created and reset by the next take`() async throws {
+  @Test func `A file for the frame counter is created and reset by a take`() async throws {
     let scratch = try Scratch()
     for _ in 0..<2 {
       let finished = try await record(scratch, "-y")
@@ -30,7 +30,7 @@ struct CounterFileTests {
     }
   }
 
-  @Test func `A file that is not a counter is rejected and left unchanged`() async throws {
+  @Test func `A counter option does not overwrite another kind of file`() async throws {
     let scratch = try Scratch()
     for bytes in [Data(), Data("seven b".utf8), Data((0..<100_000).map { UInt8($0 & 0xFF) })] {
       let other = URL(fileURLWithPath: scratch.file("counter"))
@@ -46,7 +46,7 @@ struct CounterFileTests {
     }
   }
 
-  @Test func `A symbolic link is rejected as a counter file`() async throws {
+  @Test func `A symbolic link is rejected as a frame counter file`() async throws {
     let scratch = try Scratch()
     let target = URL(fileURLWithPath: scratch.file("target"))
     for bytes in [Data("12345678".utf8), nil] {
@@ -63,7 +63,7 @@ struct CounterFileTests {
     }
   }
 
-  @Test func `A rejected take does not create the counter file`() async throws {
+  @Test func `A rejected take does not create the frame counter file`() async throws {
     let scratch = try Scratch()
     try Data("a movie".utf8).write(to: URL(fileURLWithPath: scratch.file("a.mov")))
     let taken = try await record(scratch)

@@ -55,7 +55,7 @@ struct DamagedFileTests {
     #expect(try Asset(path: scratch.file("a.mov")).videoTrack?.frameCount == count)
   }
 
-  @Test func `An undecodable frame is reported and held or skipped`() async throws {
+  @Test func `An undecodable frame is held or skipped as --on-error says`() async throws {
     try await FFmpeg.makeClip(scratch.file("plain.mov"), frames: 10, ["-c:v", "mjpeg"])
     var movie = try bytes(of: scratch.file("plain.mov"))
     let packet = try await FFmpeg.probe(

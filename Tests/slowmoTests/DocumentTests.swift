@@ -6,7 +6,7 @@ import Testing
 
 /// The JSON documents of the command and their schemas.
 struct DocumentTests {
-  @Test func `The JSON documents of all verbs match their schemas`() async throws {
+  @Test func `The JSON output of all commands matches the schemas`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let commands: [[String]] = [
@@ -99,13 +99,13 @@ struct DocumentTests {
     #expect(try await misfit(broken, verb: "devices", scratch) != nil)
   }
 
-  @Test func `A report file matches the schema of record`() async throws {
+  @Test func `A report file of record matches its JSON schema`() async throws {
     let take = try await Takes.lossy()
     let text = try String(contentsOfFile: take + ".json", encoding: .utf8)
     try await validate(text, verb: "record", try Scratch())
   }
 
-  @Test func `JSON progress has one event per line from start to end`() async throws {
+  @Test func `JSON progress is one event per line from start to end`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:320x240@240?drop=5%&seed=7", "-o", scratch.file("a.mov"), "-t", "1",

@@ -12,7 +12,7 @@ struct EditTests {
   private static let python =
     ProcessInfo.processInfo.environment["OTIO_PYTHON"] ?? "python3"
 
-  @Test func `Exporting a project equals the direct retime export`() async throws {
+  @Test func `Exporting a saved project equals exporting without a project`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let direct = scratch.file("direct.mov")
@@ -48,7 +48,7 @@ struct EditTests {
     return frames.entries.map { "\($0.ticks) \($0.duration)" }
   }
 
-  @Test func `Missing and empty projects fail with their exit codes`() async throws {
+  @Test func `A missing or empty project fails with its exit code`() async throws {
     let scratch = try Scratch()
     _ = try scratch.write(Array("{}".utf8), as: "empty.otio")
     let missing = try await slowmo("edit", "no.otio", "-o", "a.mov", "--copy", in: scratch.path)
@@ -62,7 +62,7 @@ struct EditTests {
     #expect(undecided.status == 64)
   }
 
-  @Test func `A clip conformed to 30 fps keeps its capture rate`() async throws {
+  @Test func `A clip conformed to 30 fps keeps its 240 fps capture rate`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let finished = try await slowmo(
@@ -80,7 +80,7 @@ struct EditTests {
     .enabled("OpenTimelineIO is not installed (Tests/run.sh does that)") {
       try await run(python, ["-c", "import opentimelineio"]).status == 0
     })
-  func `A project survives a round trip through OpenTimelineIO`() async throws {
+  func `A project rewritten by OpenTimelineIO exports the same movie`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let made = try await slowmo(

@@ -21,7 +21,7 @@ struct ExitCodeTests {
        "duration": {"OTIO_SCHEMA": "RationalTime.1", "value": 24, "rate": 24}}}]}]}}
     """
 
-  @Test func `Fixtures cover each documented exit code except 70`() throws {
+  @Test func `Fixtures cover each documented exit code but internal errors`() throws {
     let help = try String(
       contentsOfFile: ContractFixtures.path("help/slowmo.txt"), encoding: .utf8)
     let documented = try #require(help.firstMatch(of: /EXIT CODES: ([^.]*)\./)).output.1
@@ -37,13 +37,13 @@ struct ExitCodeTests {
     #expect(CommandError(Mistake()).status.rawValue == 70)
   }
 
-  @Test func `A read that a signal interrupts is a cancelled export`() {
+  @Test func `A read ended by a signal is reported as a cancelled export`() {
     let exit: Int32 = -0x5449_5845  // AVERROR_EXIT: "EXIT", the first letter lowest.
     let error = MediaError(exporting: LibAVError("read", "take.mov", code: exit))
     #expect(error.code == .cancelled && !error.message.contains("take.mov"))
   }
 
-  @Test func `A project with invalid times fails as bad data`() async throws {
+  @Test func `A project with invalid times fails as invalid data`() async throws {
     let scratch = try Scratch()
     try FileManager.default.copyItem(
       atPath: try await Takes.plain(), toPath: scratch.file("take.mov"))
@@ -89,7 +89,7 @@ struct ExitCodeTests {
     }
   }
 
-  @Test func `An invalid sidecar is named in its error`() async throws {
+  @Test func `The error for an invalid sidecar file names the file`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     for text in ["no list at all", "<key>adjustmentFormatIdentifier</key><string>other</string>"] {
@@ -112,7 +112,7 @@ struct ExitCodeTests {
     }
   }
 
-  @Test func `Recover rejects a movie with a damaged index unchanged`() async throws {
+  @Test func `The command recover rejects a movie with a damaged index`() async throws {
     let scratch = try Scratch()
     let take = try Data(contentsOf: URL(fileURLWithPath: try await Takes.plain()))
     let path = scratch.file("damaged.mov")
@@ -182,7 +182,7 @@ struct ExitCodeTests {
     }
   }
 
-  @Test func `Recovering a killed MP4 keeps its brand`() async throws {
+  @Test func `Recovering a killed MP4 take keeps its file type brand`() async throws {
     let scratch = try Scratch()
     let finished = try await bash(
       """

@@ -30,7 +30,7 @@ struct ForeignFileTests {
     return path
   }
 
-  @Test func `Tracks are listed and chosen by number`() async throws {
+  @Test func `Tracks of a movie are listed and chosen by number`() async throws {
     let movie = try await tracks()
     let info = try await slowmo("info", movie, "--json").document()
     let list = try #require(info["tracks"] as? [[String: Any]])
@@ -64,7 +64,7 @@ struct ForeignFileTests {
   }
 
   @Test(arguments: ["avi", "mkv", "flv"])
-  func `A cut-off file is recognized and its frames are copied`(container: String) async throws {
+  func `A truncated file is reported and its frames are exported`(container: String) async throws {
     let whole = try await clip("whole.\(container)", ["-c:v", "flv1"])
     let bytes = try bytes(of: whole)
     #expect(try Asset(path: whole).truncation == nil)
@@ -83,7 +83,7 @@ struct ForeignFileTests {
     #expect(try Asset(path: copied).videoTrack?.frameCount == readable)
   }
 
-  @Test func `A playlist is refused in one short line`() async throws {
+  @Test func `The error for a playlist is one short line`() async throws {
     let list = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nother.ts\n#EXT-X-ENDLIST\n"
     let path = try scratch.write(Array(list.utf8), as: "list.m3u8")
     let refused = try await slowmo("info", path)
@@ -92,7 +92,7 @@ struct ForeignFileTests {
     #expect(!refused.errors.contains("whitelist"))
   }
 
-  @Test func `A stream that starts inside a GOP names the option`() async throws {
+  @Test func `The error for a start inside a GOP suggests --on-error`() async throws {
     let whole = try await clip("whole.ts", ["-c:v", "libx264", "-g", "10"], frames: 30)
     let bytes = try bytes(of: whole)
     let packets = bytes.count / 188
@@ -111,7 +111,7 @@ struct ForeignFileTests {
     #expect(sheet.errors.contains("slowmo retime --on-error skip"), "\(sheet.errors)")
   }
 
-  @Test func `A mirrored movie is called mirrored`() async throws {
+  @Test func `The command info reports that a movie is mirrored`() async throws {
     let path = try await clip("whole.mov", ["-c:v", "mjpeg"], frames: 2)
     var movie = try PatchedMovie(path)
     try movie.set(Int32(-0x1_0000), at: 40, of: "moov/trak/tkhd")
@@ -123,7 +123,7 @@ struct ForeignFileTests {
     #expect(video["mirrored"] as? Bool == true && video["rotation"] as? Int == 0)
   }
 
-  @Test func `A project without media says so`() async throws {
+  @Test func `The error for a project without media says so`() async throws {
     let project = """
       <fcpxml version="1.9"><resources/><project><sequence><spine>
       <title name="Hello" offset="0s" duration="1s"/></spine></sequence></project></fcpxml>
@@ -135,7 +135,7 @@ struct ForeignFileTests {
     #expect(refused.errors.contains("has no media"), "\(refused.errors)")
   }
 
-  @Test func `The last frame of an AVI lasts as long as the others`() async throws {
+  @Test func `The last frame of an AVI file lasts as long as the others`() async throws {
     // At 600 ticks per second, FFmpeg writes empty packets between the frames.
     let path = scratch.file("fast.avi")
     try await FFmpeg.make(

@@ -16,7 +16,7 @@ struct FrameImageTests {
       [1, 0, 0, 1], [0, 1, -1, 0], [-1, 0, 0, -1], [0, -1, 1, 0],
       [-1, 0, 0, 1], [1, 0, 0, -1], [0, 1, 1, 0], [0, -1, -1, 0],
     ] as [[Int32]])
-  func `Frame images are rotated and mirrored as by ffmpeg`(matrix: [Int32]) async throws {
+  func `Exported frame images are rotated and mirrored as by ffmpeg`(matrix: [Int32]) async throws {
     var recipe = MovieRecipe.constant(50, count: 6)
     recipe.displayMatrix = [
       matrix[0] << 16, matrix[1] << 16, 0, matrix[2] << 16, matrix[3] << 16, 0, 0, 0, 1 << 30,
@@ -57,7 +57,7 @@ struct FrameImageTests {
     #expect(size == ["128,32"])
   }
 
-  @Test func `The time end selects the last frame and later times fail`() async throws {
+  @Test func `The option --at end exports the last frame`() async throws {
     let clip = scratch.file("clip.mov")
     try MovieRecipe.constant(50, count: 6).write(to: clip)
     let finished = try await slowmo(

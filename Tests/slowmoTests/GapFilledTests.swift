@@ -22,7 +22,7 @@ struct GapFilledTests {
     try recipe.write(to: scratch.file("clip.mov"))
   }
 
-  @Test func `Gaps are filled with marked duplicates of the last frame`() async throws {
+  @Test func `The option --for opencv fills gaps with duplicate frames`() async throws {
     try clip()
     let finished = try await slowmo(
       "retime", "clip.mov", "-o", "even.mp4", "--for", "opencv", "--csv", "even.csv", "--json",
@@ -50,7 +50,7 @@ struct GapFilledTests {
     #expect(part.frameTimingRows().allSatisfy { $0.isDuplicate == nil })
   }
 
-  @Test func `A frame table on standard output is the only output there`() async throws {
+  @Test func `A frame table to standard output is the only output there`() async throws {
     try clip()
     let finished = try await slowmo(
       "retime", "clip.mov", "-o", "even.mp4", "--for", "opencv", "--csv", "-", in: scratch.path)
@@ -60,7 +60,7 @@ struct GapFilledTests {
     #expect(lines.last?.hasPrefix("59,") == true)
   }
 
-  @Test func `A variable frame rate requires the option --fps`() async throws {
+  @Test func `Export for OpenCV at a variable frame rate requires --fps`() async throws {
     var recipe = MovieRecipe.constant(240, count: 90, timescale: 240_000)
     for index in 45..<90 { recipe.times[index] = 45_000 + Int64(index - 45) * 2_000 }
     recipe.end = 135_000

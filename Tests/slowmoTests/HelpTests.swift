@@ -37,7 +37,7 @@ struct HelpTests {
   }
 
   @Test(arguments: commands)
-  func `Help fits the width and breaks no word`(command: String) {
+  func `Help text fits the terminal width and breaks no word`(command: String) {
     for request in Self.requests(command) {
       func tokens(_ width: Int) -> [Substring] {
         let page = Self.page(request, width: width).replacing(" \\\n", with: "\n")
@@ -54,7 +54,7 @@ struct HelpTests {
   }
 
   @Test(arguments: commands)
-  func `Brief help is one screen`(command: String) throws {
+  func `The brief help of each command fits 24 lines`(command: String) throws {
     let page = Self.page(Self.requests(command)[0], width: 80)
     let lines = page.split(separator: "\n", omittingEmptySubsequences: false)
     #expect(lines.count <= 24, "\(page)")
@@ -65,7 +65,7 @@ struct HelpTests {
     #expect(!hasOptions || page.contains("OPTIONS:\n"))
   }
 
-  @Test func `The layout of help names existing verbs and options`() throws {
+  @Test func `The help layout names only existing commands and options`() throws {
     let leaves = try Self.commands.filter {
       try Self.command($0).configuration.subcommands.isEmpty
     }
@@ -107,7 +107,7 @@ struct HelpTests {
     ("--json info x", "--json", "slowmo VERB --json"), ("bench captur", "captur", "capture"),
     ("infos", "infos", "info"), ("record x -t --frame 3", "--frame", nil),
   ])
-  func `An unknown name is reported before other errors`(
+  func `An unknown command or option is reported before other errors`(
     line: String, unknown: String, hint: String?
   ) throws {
     let arguments = line.split(separator: " ").map(String.init)
@@ -123,7 +123,7 @@ struct HelpTests {
     }
   }
 
-  @Test func `A message of the parser is worded like all others`() {
+  @Test func `An error of the argument parser is worded like other errors`() {
     let list = CommandError.usage(
       parserMessage: """
         The value 'vp9' is invalid for '--codec <codec>'. Please provide one of the following:

@@ -30,7 +30,7 @@ struct HostileFileTests {
     return path
   }
 
-  @Test func `A title controls no terminal`() async throws {
+  @Test func `Control characters of a movie title are escaped in output`() async throws {
     let hostile = "hit\u{1B}]0;owned\u{7}\u{1B}[2J\u{9B}31m"
     let clip = try await movie(chapters: [hostile])
     for verb in ["info \(clip)", "frames \(clip) --at @\u{1B}[2J -o x.png", "info \u{1B}[2J.mov"] {
@@ -47,7 +47,7 @@ struct HostileFileTests {
     #expect((chapters as? [[String: Any]])?.first?["title"] as? String == hostile)
   }
 
-  @Test func `A table on a terminal controls nothing`() throws {
+  @Test func `Control characters are escaped in a table on a terminal`() throws {
     let table = Array("index,codes\n0,\"qr:\u{1B}]0;x\u{7}\u{202E}ü\"\n".utf8)
     #expect(
       String(decoding: Output.terminalText(table + [0x9B]), as: UTF8.self)
@@ -55,7 +55,7 @@ struct HostileFileTests {
     #expect(Output.terminalText([]) == [])
   }
 
-  @Test func `A photo of a frame has its place in the far east`() async throws {
+  @Test func `A frame image stores a location with an extreme altitude`() async throws {
     let clip = try await movie(tags: [
       "com.apple.quicktime.location.ISO6709=+35.6895+139.6917+999999999/"
     ])
@@ -66,13 +66,13 @@ struct HostileFileTests {
     #expect(tags.output.contains("139:1") && tags.output.contains("999999999:1"), "\(tags.output)")
   }
 
-  @Test func `Numbers that JSON cannot hold are null`() throws {
+  @Test func `A number that JSON cannot store is written as null`() throws {
     let numbers = ["a": Double.nan, "b": -.infinity, "c": 0.5]
     let text = String(decoding: try Output.encode(numbers, isPretty: false), as: UTF8.self)
     #expect(text == #"{"a":null,"b":null,"c":0.5}"#)
   }
 
-  @Test func `Too few descriptors end with an error`() async throws {
+  @Test func `Too few file descriptors end a command with one error line`() async throws {
     let take = try await Takes.plain()
     let script = """
       printf '0.1 space\\n0.2 q\\n' > keys
@@ -94,7 +94,7 @@ struct HostileFileTests {
     }
   }
 
-  @Test func `A crash under a limit on memory is one line`() async throws {
+  @Test func `A crash under a memory limit prints one line`() async throws {
     let script = """
       ulimit -v 4000000
       "$1" devices --watch >devices 2>errors &
@@ -109,7 +109,7 @@ struct HostileFileTests {
     #expect(finished.output == "70 1\n", "\(finished.output)\(finished.errors)")
   }
 
-  @Test func `A terminal of any size shows a preview`() async throws {
+  @Test func `A terminal of extreme size shows a preview`() async throws {
     let script = """
       import fcntl, os, pty, struct, subprocess, sys, termios, threading
       leader, follower = pty.openpty()
@@ -132,7 +132,7 @@ struct HostileFileTests {
     #expect(finished.status == 0, "\(finished.errors)")
   }
 
-  @Test func `A command after a take finds the path in a variable`() async throws {
+  @Test func `The --exec command gets the path in an environment variable`() async throws {
     let name = "$(touch owned) `touch owned` a'b.mov"
     let script = """
       "$1" record 'synthetic:160x120@240?pace=max' -o "$2" -t 0.1 --progress none \\
@@ -144,7 +144,7 @@ struct HostileFileTests {
     #expect(try Set(scratch.names()) == ["found", name])
   }
 
-  @Test func `A shard replaces only a shard`() async throws {
+  @Test func `A new shard overwrites only an older shard`() async throws {
     let take = try await Takes.plain()
     let made = try await slowmo(
       "retime", take, "-o", scratch.file("p.otio"), "--range", "1..1.1", "--speed", "1/4")

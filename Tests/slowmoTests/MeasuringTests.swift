@@ -11,7 +11,7 @@ struct MeasuringTests {
 
   // Tracking by color ends before the dashed line, which has the color of the ball.
   @Test(arguments: [("patch", "0.2", 103, "0.8", 144), ("color", "0.1", 143, "0.28", 44)])
-  func `A tracked ball matches its formula in position and speed`(
+  func `A tracked ball has the expected position and speed`(
     method: String, start: String, top: Int, end: String, count: Int
   ) async throws {
     let scratch = try Scratch()
@@ -96,7 +96,7 @@ struct MeasuringTests {
     #expect(table[4].hasPrefix("120,500000000,1-2,100.000000,0.707107,2.000000,"))
   }
 
-  @Test func `Invalid measurements fail with their own error codes`() async throws {
+  @Test func `Each kind of invalid measurement has its error code`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let cases: [(line: [String], status: Int32, code: String)] = [
@@ -133,7 +133,7 @@ struct MeasuringTests {
     #expect(try scratch.names().isEmpty)
   }
 
-  @Test func `Points in one place have no angle`() async throws {
+  @Test func `The angle at coinciding points is null`() async throws {
     let take = try await Takes.plain()
     let arguments = ["measure", take, "--at", "0", "--points", "0,0 1e-170,0 1,1"]
     let table = try await run(slowmoPath, arguments)
@@ -144,7 +144,7 @@ struct MeasuringTests {
     #expect(measured[0]["pixels"] as? Double == 0 && measured[2]["degrees"] is NSNull)
   }
 
-  @Test func `A signal ends an image that waits for the reader of a pipe`() async throws {
+  @Test func `A signal ends a still that waits for a named pipe`() async throws {
     let scratch = try Scratch()
     let script = """
       mkfifo pipe.png

@@ -21,7 +21,7 @@ struct OutputFileTests {
     return scratch
   }
 
-  @Test func `An output that is also an input is rejected even with -y`() async throws {
+  @Test func `An output that is also an input is rejected in spite of -y`() async throws {
     let scratch = try await prepared()
     let retime = ["retime", "take.mov", "--speed", "1/8", "--copy", "-y", "-o"]
     let cases: [(line: [String], status: Int32)] = [
@@ -77,7 +77,7 @@ struct OutputFileTests {
     ),
   ]
 
-  @Test func `A replaced file keeps its mode even with a 255-byte name`() async throws {
+  @Test func `A replaced output file keeps its permissions`() async throws {
     for (suffix, words) in Self.writers {
       let scratch = try await prepared()
       let name = String(repeating: "n", count: 254 - suffix.count) + "." + suffix
@@ -116,7 +116,7 @@ struct OutputFileTests {
     }
   }
 
-  @Test func `The output name - writes to standard output where possible`() async throws {
+  @Test func `The output name - writes to standard output`() async throws {
     let scratch = try await prepared()
     func print(_ line: String...) async throws -> Finished {
       try await bash("\"$1\" \(line.joined(separator: " ")) > printed", in: scratch.path)

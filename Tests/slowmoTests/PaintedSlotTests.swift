@@ -101,7 +101,7 @@ struct PaintedSlotTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `Output slots show the frames that a slow model selects`(kind: Kind) async throws {
+  func `Each output frame shows the frame that a model selects`(kind: Kind) async throws {
     let directory = try Scratch()
     let (asset, numbers) = try await take(kind, in: directory)
     let source = try asset.mediaSource()
@@ -169,7 +169,7 @@ struct PaintedSlotTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `Project cuts at frame numbers contain exactly those frames`(kind: Kind) async throws {
+  func `A project cut at frame numbers has exactly these frames`(kind: Kind) async throws {
     let directory = try Scratch()
     let (asset, numbers) = try await take(kind, in: directory)
     try #require(numbers.count >= 119)

@@ -59,7 +59,7 @@ struct PhotoTests {
     #expect(try Set(scratch.names()).isSuperset(of: ["live.jpg", "slow.mov"]))
   }
 
-  @Test func `Each trigger takes a photo until the input ends`() async throws {
+  @Test func `Each trigger takes a photo until standard input ends`() async throws {
     let script = """
       cd "$2"
       printf '\\n\\n\\n' | "$1" photo 'synthetic:320x240@60?scene=pattern' -o 'key_{n}.jpg' \
@@ -100,7 +100,7 @@ struct PhotoTests {
 
   @Test(
     .enabled(if: Program.isInstalled("exiftool"), "the exiftool command is not installed"))
-  func `JPEG frames carry the maker and location of the movie`() async throws {
+  func `Frames exported as JPEG have the location tag of the movie`() async throws {
     let recorded = try await slowmo(
       "record", "synthetic:320x240@240?pace=max&scene=pattern", "-o", "take.mov", "-t", "2",
       "--tag", "make=Maker", "--location", "+46.5-007.25/", in: scratch.path)

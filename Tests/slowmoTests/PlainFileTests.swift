@@ -10,7 +10,7 @@ struct PlainFileTests {
     Program.isInstalled)
 
   @Test(.enabled(if: hasReaders, "ffprobe, GStreamer or mediainfo is not installed"))
-  func `Three other readers find the same frames in a finished take`() async throws {
+  func `FFmpeg and two other readers find all frames of a take`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let took = try await slowmo(
@@ -50,7 +50,7 @@ struct PlainFileTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `The capture rate is stored as a 32-bit float as on Android`() async throws {
+  func `The capture rate tag is a 32-bit float as Android writes it`() async throws {
     let scratch = try Scratch()
     let (plain, killed) = (scratch.file("plain.mov"), scratch.file("killed.mov"))
     let slow = scratch.file("slow.mp4")
@@ -73,7 +73,7 @@ struct PlainFileTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `A repaired file keeps all packets that were readable before`() async throws {
+  func `The command recover keeps all packets that were readable`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("killed.mov")
     try await Self.kill(path, device: "synthetic:320x240@240?drop=5%&seed=7&pace=max")
@@ -104,7 +104,7 @@ struct PlainFileTests {
     #expect(try bytes(of: path) == content)
   }
 
-  @Test func `A file that cannot be repaired is left unchanged`() async throws {
+  @Test func `The command recover leaves an unrecoverable file unchanged`() async throws {
     let scratch = try Scratch()
     let path = try scratch.write(Array("no movie".utf8), as: "text.mov")
     let refused = try await slowmo("recover", path)

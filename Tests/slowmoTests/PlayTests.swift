@@ -32,7 +32,7 @@ struct PlayTests {
     #expect(states.suffix(3) == ["playing", "ended", "closed"])
   }
 
-  @Test func `A script presses keys and ends with its last line`() async throws {
+  @Test func `A key script controls playback and ends with its last line`() async throws {
     let keys = """
       # Pause, two steps from the start, and back at half speed.
       0 space
@@ -61,7 +61,7 @@ struct PlayTests {
     #expect(seeks.last == 8_333_000)
   }
 
-  @Test func `A failed screenshot ends a script and reports earlier ones`() async throws {
+  @Test func `A failed screenshot ends a key script of the player`() async throws {
     // The screenshot of the first frame is small. That of the next one, which is noise, is large.
     let made = try await run(
       "ffmpeg",
@@ -97,7 +97,7 @@ struct PlayTests {
   }
 
   @Test(arguments: ["0.1", "x space", "0.1 nonsense", "0.2 space\n0.1 space", "end q"])
-  func `An invalid script line is reported with the file name`(_ line: String) async throws {
+  func `The error for an invalid key script names the file and line`(_ line: String) async throws {
     _ = try scratch.write(Array(line.utf8), as: "keys.txt")
     let finished = try await play("--script", "keys.txt")
     #expect(finished.status == 65)
@@ -116,7 +116,7 @@ struct PlayTests {
     #expect(finished.output.contains("24 frames due"))
   }
 
-  @Test func `Playing a project multiplies its speed by --speed`() async throws {
+  @Test func `The option --speed of play multiplies the project speed`() async throws {
     let take = try await Takes.plain()
     let made = try await run(
       slowmoPath,

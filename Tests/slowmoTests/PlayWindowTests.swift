@@ -30,7 +30,7 @@ struct PlayWindowTests {
     return events.filter { $0["type"] as? String == type }.compactMap { $0["detail"] as? String }
   }
 
-  @Test func `A window of slowmo-full writes frame and window screenshots`() async throws {
+  @Test func `The player window saves the frame and the window as images`() async throws {
     let keys = """
       0 space
       0.1 home
@@ -68,7 +68,7 @@ struct PlayWindowTests {
     #expect(try bytes(of: scratch.file(names[2])) != whole)
   }
 
-  @Test func `Two clips play side by side`() async throws {
+  @Test func `The command play shows two clips side by side`() async throws {
     let take = try await Takes.plain()
     // A screenshot waits for the frames of its refresh, however busy the machine is.
     let finished = try await pressed(
@@ -81,7 +81,7 @@ struct PlayWindowTests {
     #expect(try await DocumentTests().misfit(finished.output, verb: "play", scratch) == nil)
   }
 
-  @Test func `An error without a display suggests --terminal`() async throws {
+  @Test func `The error of play without a display suggests --terminal`() async throws {
     let finished = try await play(
       ["-u", "DISPLAY", "-u", "WAYLAND_DISPLAY", "-u", "SDL_VIDEODRIVER"],
       [try await Takes.plain(), "--json"])
@@ -92,7 +92,7 @@ struct PlayWindowTests {
     #expect(finished.errors.isEmpty)
   }
 
-  @Test func `An error without slowmo-full says how to install it`() async throws {
+  @Test func `The error without slowmo-full says how to install it`() async throws {
     let alone = scratch.file("slowmo")
     try FileManager.default.copyItem(atPath: slowmoPath, toPath: alone)
     let finished = try await run(alone, ["play", try await Takes.plain()], in: scratch.path)
@@ -118,7 +118,7 @@ struct PlayWindowTests {
     #expect(played.status == 0, "\(played.errors)")
   }
 
-  @Test func `The script for the screenshots in the articles works`() async throws {
+  @Test func `The script that makes screenshots for the articles works`() async throws {
     let finished = try await run(
       "env", ["SLOWMO=\(slowmoPath)", "\(checkout)/Samples/window-screenshots.sh", scratch.path])
     #expect(finished.status == 0, "\(finished.errors)")

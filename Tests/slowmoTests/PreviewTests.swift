@@ -29,7 +29,7 @@ struct PreviewTests {
     try #require(try finished.document()["ledger"] as? [String: Int])
   }
 
-  @Test func `A preview script presses keys and writes photo and window`() async throws {
+  @Test func `A key script of preview takes a photo and a screenshot`() async throws {
     let keys = "0.3 h\n0.35 p\n0.4 g\n0.5 tap:0.5,0.5\n0.6 s\n0.8 ctrl+s\n1 q\n"
     _ = try scratch.write(Array(keys.utf8), as: "keys.txt")
     let finished = try await windowed(
@@ -57,7 +57,7 @@ struct PreviewTests {
     #expect(png.starts(with: [0x89, 0x50, 0x4E, 0x47]))
   }
 
-  @Test func `Keys change delay and speed of a running preview`() async throws {
+  @Test func `Keys change the delay and the speed of a running preview`() async throws {
     _ = try scratch.write(Array("0.2 up\n0.3 up\n0.4 down\n0.5 [\n0.9 q\n".utf8), as: "keys.txt")
     let finished = try await windowed(
       "preview", "synthetic:320x240@60", "--script", "keys.txt", "--json")
@@ -67,7 +67,7 @@ struct PreviewTests {
     #expect(try await DocumentTests().misfit(finished.output, verb: "preview", scratch) == nil)
   }
 
-  @Test func `The ledger includes frames shown before a delay is set`() async throws {
+  @Test func `Preview counts include frames shown before a delay is set`() async throws {
     _ = try scratch.write(Array("1 up\n1.1 q\n".utf8), as: "keys.txt")
     let finished = try await windowed(
       "preview", "synthetic:320x240@60", "--script", "keys.txt", "--json")
@@ -78,7 +78,7 @@ struct PreviewTests {
     #expect(counts["offered"] == rest.compactMap { counts[$0] }.reduce(0, +))
   }
 
-  @Test func `A failed write ends a script and reports earlier files`() async throws {
+  @Test func `A failed write ends a key script and reports earlier files`() async throws {
     _ = try scratch.write(Array("0.5 ctrl+s\n0.6 s\n0.7 q\n".utf8), as: "keys.txt")
     // The window is still black, so its screenshot is small.
     let rows: [(limit: Int, screenshots: [String]?)] = [
@@ -125,7 +125,7 @@ struct PreviewTests {
     }
   }
 
-  @Test func `Ledgers of a replaced output and its successor are added`() {
+  @Test func `Frame counts of a replaced preview output are added`() {
     var before = DataOutputLedger()
     (before.offered, before.delivered, before.waiting) = (10, 7, 1)
     before.dropped = [.frameWasLate: 2]
@@ -151,7 +151,7 @@ struct PreviewTests {
       ("quit", [], 0), ("escape", [], 0), ("signal", [], 0), ("signal", ["-t", "10m"], 130),
       ("suspend", [], 0),
     ] as [(String, [String], Int)])
-  func `A slow terminal gets one image at a time and is restored`(
+  func `A slow terminal gets one preview image at a time`(
     mode: String, options: [String], status: Int
   ) async throws {
     let finished = try await run(
@@ -175,7 +175,7 @@ struct PreviewTests {
     }
   }
 
-  @Test func `A failed photo does not end a preview`() async throws {
+  @Test func `A photo that cannot be stored does not end the preview`() async throws {
     let finished = try await run(
       "python3",
       [
@@ -188,7 +188,7 @@ struct PreviewTests {
     #expect((seen["text"] as? String)?.contains("preview-0001.jpg") == true, "\(seen)")
   }
 
-  @Test func `A preview error without a display suggests an alternative`() async throws {
+  @Test func `The error of preview without a display suggests --terminal`() async throws {
     let alone = scratch.file("slowmo")
     try FileManager.default.copyItem(atPath: slowmoPath, toPath: alone)
     let rows: [(program: String, arguments: [String], code: String, hint: String)] = [
@@ -221,7 +221,7 @@ struct PreviewTests {
     #expect(finished.status == 64, "\(finished.errors)")
   }
 
-  @Test func `Terminal cells are only written again if they change`() throws {
+  @Test func `Only terminal cells that change are written again`() throws {
     var canvas = HalfBlockCanvas()
     canvas.resize(columns: 2, rows: 2)
     #expect(canvas.pixelWidth == 2 && canvas.pixelHeight == 2)
@@ -248,7 +248,7 @@ struct PreviewTests {
     #expect(drawn("").contains("~[2J"))
   }
 
-  @Test func `Terminal input is parsed the same in chunks of any size`() {
+  @Test func `Splitting terminal input into chunks does not change keys`() {
     let bytes = Array("q\u{1B}[A \u{1B}[12;34Rz\u{1B}[B\u{1B}OCx\u{1B}xp\u{7F}\u{1}".utf8)
     let wanted: [TerminalInput.Event] = [
       .key("q"), .key("up"), .key("space"), .cursorPosition, .key("z"), .key("down"),

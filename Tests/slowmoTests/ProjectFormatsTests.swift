@@ -12,7 +12,7 @@ struct ProjectFormatsTests {
     (try finished.document()["error"] as? [String: Any])?["code"] as? String
   }
 
-  @Test func `Projects in LLC and EDL and FCPXML export their frames`() async throws {
+  @Test func `Exporting LLC and EDL and FCPXML projects gives exact frames`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let llc =
@@ -59,7 +59,7 @@ struct ProjectFormatsTests {
     #expect(movie.status == 65)
   }
 
-  @Test func `A Samsung slow-motion movie exports its slow section`() async throws {
+  @Test func `Exporting a Samsung slow-motion clip slows its range`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     func bytes(_ number: Int) -> [UInt8] {

@@ -31,7 +31,7 @@ struct RawFrameTests {
     }
   }
 
-  @Test func `Raw output selects the right frame for 1000 random times`() async throws {
+  @Test func `Raw frames at 1000 random times are the frames visible then`() async throws {
     _ = try clip()
     var random = SeededGenerator(seed: 11)
     let times = (0..<1_000).map { _ in Int64.random(in: 0..<625_000_000, using: &random) }
@@ -56,7 +56,7 @@ struct RawFrameTests {
   @Test(arguments: [
     ("gray8", "gray"), ("gray16le", "gray16le"), ("rgb24", "rgb24"), ("yuv420p", ""),
   ])
-  func `Raw frames match the conversion of ffmpeg`(format: String, name: String) async throws {
+  func `Raw frames equal frames that ffmpeg converts`(format: String, name: String) async throws {
     let clip = try clip(40)
     let finished = try await bash(
       "\"$1\" frames clip.mov --raw \(format) --step 3 -o - >pixels", in: scratch.path)
@@ -80,7 +80,7 @@ struct RawFrameTests {
 
   // Rows of the larger clip have padding.
   @Test(arguments: [0, 34], ["gray8", "rgb24", "yuv420p"])
-  func `Splicing frames into a pipe does not change their bytes`(
+  func `The option --splice does not change the bytes of raw frames`(
     extra: Int, format: String
   ) async throws {
     _ = try clip(40, extra: extra)
@@ -96,7 +96,7 @@ struct RawFrameTests {
     #expect(try bytes(of: scratch.file("found")) == known)
   }
 
-  @Test func `Raw frames are written to files and a step skips frames`() async throws {
+  @Test func `The option --step exports every nth raw frame of a range`() async throws {
     _ = try clip(40)
     let finished = try await slowmo(
       "frames", "clip.mov", "--raw", "gray8", "--range", "10f..20f", "--step", "4", "-o",
@@ -108,7 +108,7 @@ struct RawFrameTests {
     }
   }
 
-  @Test func `A closed pipe ends the output of frames without an error`() async throws {
+  @Test func `Closing the reading end ends raw frame output without error`() async throws {
     _ = try clip(40)
     for line in [
       "\"$1\" frames clip.mov --raw rgb24 -o - 2>errors | head -c 10000 | wc -c >count",

@@ -6,7 +6,7 @@ import Testing
 
 /// `slowmo record --audio`.
 struct RecordAudioTests {
-  @Test func `The report of a take describes its audio track or none`() async throws {
+  @Test func `The report of a take describes the audio track`() async throws {
     let scratch = try Scratch()
     let recorded = try await slowmo(
       "record", "synthetic:128x96@60?pace=max", "-o", scratch.file("a.mov"), "-t", "1", "--json")

@@ -6,7 +6,7 @@ import Testing
 
 /// The limits that a shell sets for its commands: ulimit.
 struct ResourceLimitTests {
-  @Test func `A file size limit ends a take with an error and keeps it`() async throws {
+  @Test func `A file size limit of the shell ends a take with an error`() async throws {
     let scratch = try Scratch()
     let finished = try await bash(
       """
@@ -27,7 +27,7 @@ struct ResourceLimitTests {
   }
 
   @Test(arguments: [4, 6, 8, 10, 12, 16, 24])
-  func `A low limit on open files never leaves a broken file`(count: Int) async throws {
+  func `A low limit of open files never leaves an unplayable movie`(count: Int) async throws {
     let scratch = try Scratch()
     let finished = try await bash(
       """
@@ -64,7 +64,7 @@ struct ResourceLimitTests {
     #expect(statuses.allSatisfy { [0, 69, 127].contains($0) }, "\(statuses)")
   }
 
-  @Test func `A short burst reserves only the memory that it needs`() async throws {
+  @Test func `A short burst fits a memory limit of 1.5 GB`() async throws {
     let scratch = try Scratch()
     let finished = try await bash(
       """
@@ -76,7 +76,7 @@ struct ResourceLimitTests {
   }
 
   @Test(.enabled(if: geteuid() == 0, "only root changes users and mounts"))
-  func `Without proc the command ends with an error`() async throws {
+  func `A command without /proc mounted ends with an error`() async throws {
     let scratch = try Scratch()
     let finished = try await bash(
       """
@@ -90,7 +90,7 @@ struct ResourceLimitTests {
   }
 
   @Test(.enabled(if: geteuid() == 0, "only root changes users and mounts"))
-  func `Without threads the command ends with an error`() async throws {
+  func `A command that cannot start a thread ends with an error`() async throws {
     // The user has no other process. No limit of processes holds for root.
     let limited = """
       exec setpriv --reuid=64999 --regid=64999 --clear-groups prlimit --nproc=$2 "$1" devices --json
@@ -104,7 +104,7 @@ struct ResourceLimitTests {
   }
 
   @Test(.enabled(if: geteuid() == 0, "only root changes users and mounts"))
-  func `A thread that is missing later ends the command`() async throws {
+  func `A thread that cannot start later ends the command`() async throws {
     let scratch = try Scratch()
     // The limit is lowered while the program waits for its project.
     let finished = try await bash(
@@ -125,7 +125,7 @@ struct ResourceLimitTests {
     #expect(finished.errors.split(separator: "\n").count == 1, "\(finished.errors)")
   }
 
-  @Test func `A low memory limit ends exports and photos with one line`() async throws {
+  @Test func `A low memory limit ends exports and photos with one error`() async throws {
     let scratch = try Scratch()
     let finished = try await bash(
       """

@@ -62,7 +62,7 @@ struct SameNameTests {
     return MovieSummary(width: width, count: try #require(count))
   }
 
-  @Test func `The successful one of two writers leaves its own file`() async throws {
+  @Test func `The successful one of two writers of a path leaves its file`() async throws {
     var random = SystemRandomNumberGenerator()
     let pairs = RunSize.cases(6, full: 200)
     let sources = try Scratch()
@@ -198,7 +198,7 @@ struct SameNameTests {
   @Test(arguments: [
     "", "--faststart", "--trigger key --pre 1s --post 1000s --exec 'touch {path}.ran'",
   ])
-  func `A file that replaced a running take is left untouched`(options: String) async throws {
+  func `A file moved over the movie of a running take is unchanged`(options: String) async throws {
     let scratch = try Scratch()
     let other = try Data(contentsOf: URL(fileURLWithPath: try await Takes.plain()))
     try other.write(to: URL(fileURLWithPath: scratch.file("other.mov")))
@@ -231,7 +231,7 @@ struct SameNameTests {
     #expect(try scratch.names() == ["moved.mov"])
   }
 
-  @Test func `A take truncated during recording is reported as failed`() async throws {
+  @Test func `A take truncated by another program is reported as failed`() async throws {
     let scratch = try Scratch()
     let damaged = try await take(
       scratch,

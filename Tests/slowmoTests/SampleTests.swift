@@ -7,7 +7,7 @@ import Testing
 
 /// The sample programs and their output.
 struct SampleTests {
-  @Test func `The Swift code of the README equals the sample and runs`() async throws {
+  @Test func `The Swift code of the README equals a sample that runs`() async throws {
     let readme = try String(contentsOfFile: "\(checkout)/README.md", encoding: .utf8)
     let sample = try String(
       contentsOfFile: "\(checkout)/Samples/RecordAndSlow/main.swift", encoding: .utf8)
@@ -26,13 +26,13 @@ struct SampleTests {
     #expect(info["duration_ns"] as? Int == length + 7_000_000_000)
   }
 
-  @Test func `The sample LiveCube links EGL and OpenGL ES`() async throws {
+  @Test func `The sample LiveCube is linked with EGL and OpenGL ES`() async throws {
     let dynamic = try await run("readelf", ["-d", program("LiveCube")])
     try #require(dynamic.status == 0)
     #expect(dynamic.output.contains("libEGL") && dynamic.output.contains("libGLES"))
   }
 
-  @Test func `The sample FramesToPNG writes the frames that it lists`() async throws {
+  @Test func `The sample FramesToPNG writes its chosen frames as PNG`() async throws {
     let scratch = try Scratch()
     let finished = try await run(program("FramesToPNG"), [], in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")

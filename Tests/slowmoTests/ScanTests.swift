@@ -68,7 +68,7 @@ struct ScanTests {
     #expect(document["examined_count"] as? Int == 24 && document["frame_count"] as? Int == 24)
   }
 
-  @Test func `A recording stores codes as timed metadata of their frames`() async throws {
+  @Test func `A recording stores each code as metadata of its frame`() async throws {
     let take = scratch.file("take.mov")
     let recorded = try await slowmo(
       "record", "file:\(movie)?pace=max", "-o", take, "--metadata", "codes", "--json")
@@ -86,7 +86,7 @@ struct ScanTests {
     #expect(!plain.contains("codes"))
   }
 
-  @Test func `Faces keep their id and are stored together with codes`() async throws {
+  @Test func `Faces keep an id and are recorded together with codes`() async throws {
     let faces = scratch.file("faces.mov")
     try await FaceImages().writeMovie(faces, of: "2008_001009", count: 8, step: 2)
     let scanned = try await slowmo(
@@ -121,7 +121,7 @@ struct ScanTests {
     #expect(table[2].firstMatch(of: bounds) != nil, "\(table[2])")
   }
 
-  @Test func `A face model file is used and a damaged one is rejected`() async throws {
+  @Test func `A damaged face model file is rejected`() async throws {
     let faces = scratch.file("faces.mov")
     try await FaceImages().writeMovie(faces, of: "2008_001009", count: 2, step: 2)
     let own = try await slowmo("scan", faces, "--types", "faces")
@@ -177,7 +177,7 @@ struct ScanTests {
     }
   }
 
-  @Test func `Control characters in a code are escaped in the output`() async throws {
+  @Test func `Control characters in a scanned code are escaped in output`() async throws {
     let hostile = scratch.file("hostile.mov")
     let set = try await CodeFrames("--only", "qr", #"a\x1b\x5b2J\xc2\x9b31mb"#)
     try await set.writeMovie(hostile, count: 3)

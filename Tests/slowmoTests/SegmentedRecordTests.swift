@@ -9,7 +9,7 @@ import Testing
 struct SegmentedRecordTests {
   private let camera = "synthetic:160x120@240?pace=max"
 
-  @Test func `A segmented take reports its files and one total ledger`() async throws {
+  @Test func `A segmented take reports each file and the total counts`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", camera, "-o", "game_{n:03}.mov", "-t", "1.25", "--segment", "500ms",
@@ -40,7 +40,7 @@ struct SegmentedRecordTests {
     #expect(second.output.contains("game_004.mov: 120 frames in 0.500 s, 0 lost, playable"))
   }
 
-  @Test func `A reconnected camera continues in the next file with a gap`() async throws {
+  @Test func `A take continues in the next file when the camera returns`() async throws {
     let scratch = try Scratch()
     let library = try await FakeCameras.library()
     let finished = try await run(
@@ -75,7 +75,7 @@ struct SegmentedRecordTests {
     ["--tag", "make"], ["--tag", "=Acme"], ["--tag", "com.overcrank.recording=x"],
     ["--location", "+91+000/"], ["--location", "Bern"], ["--location", "-90.1+000/"],
   ])
-  func `Invalid segment or tag options are rejected before a take`(options: [String]) async throws {
+  func `Invalid options of segments and tags prevent a recording`(options: [String]) async throws {
     let scratch = try Scratch()
     let output = options.contains("-o") ? [] : ["-o", "a.mov"]
     let finished = try await run(
@@ -85,7 +85,7 @@ struct SegmentedRecordTests {
   }
 
   @Test(arguments: ["3<values", "3< <(cat values)"])
-  func `Metadata values of frames are read and printed as JSON lines`(input: String) async throws {
+  func `The option --metadata-fd records metadata values of frames`(input: String) async throws {
     let scratch = try Scratch()
     let lines = (0..<1_000).map { number in
       let value = number % 3 == 0 ? "\"t\(number)\"" : number % 3 == 1 ? "\(number)" : "\(number).5"
@@ -141,7 +141,7 @@ struct SegmentedRecordTests {
     #expect(copy.status == 0 && copy.output.contains("mebx"), "\(copy.output)")
   }
 
-  @Test func `Tags and a location of a recording are read back`() async throws {
+  @Test func `Recorded tags and locations are read back by info`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", camera, "-o", "a.mov", "--frames", "24", "--tag", "make=Acme", "--tag",

@@ -57,7 +57,7 @@ struct SignalTests {
     #expect(try finished.document()["stopped_by"] as? String == "signal")
   }
 
-  @Test func `The first signal ends an edit that waits for a pipe`() async throws {
+  @Test func `A signal ends an edit that waits for a named pipe`() async throws {
     let scratch = try Scratch()
     let script = """
       mkfifo project.otio
@@ -76,7 +76,7 @@ struct SignalTests {
     #expect(try scratch.names() == ["project.otio", "report.json"])
   }
 
-  @Test func `Two simultaneous signals count as one`() async throws {
+  @Test func `Two signals at the same time count as one`() async throws {
     let scratch = try Scratch()
     // timeout(1) sends its signal to its child, and to the child's group.
     let script = """
@@ -112,21 +112,21 @@ struct SignalTests {
     return try await bash(script, in: scratch.path)
   }
 
-  @Test func `The second signal ends the process immediately`() async throws {
+  @Test func `The second signal during a take ends the process immediately`() async throws {
     // A starved process may see two signals as simultaneous, so they are repeated.
     let finished = try await interrupted(
       then: "while kill -INT $take 2>/dev/null; do sleep 0.6; done", try Scratch())
     #expect(finished.status == 130, "\(finished.errors)")
   }
 
-  @Test func `SIGHUP after Ctrl-C still lets the take finish`() async throws {
+  @Test func `SIGHUP after Ctrl-C does not prevent a take from finishing`() async throws {
     let scratch = try Scratch()
     let finished = try await interrupted(then: "kill -HUP $take || exit 9; touch go", scratch)
     #expect(finished.status == 0, "\(finished.errors)")
     #expect(try scratch.names().contains("done"))
   }
 
-  @Test func `A killed take leaves a file with readable fragments`() async throws {
+  @Test func `A killed take leaves a playable movie`() async throws {
     let scratch = try Scratch()
     let finished = try await interrupted(by: "KILL", scratch)
     #expect(finished.status == 137)
@@ -139,7 +139,7 @@ struct SignalTests {
     #expect(probe.status == 0, "\(probe.errors)")
   }
 
-  @Test func `An interrupted export reports it and leaves no file`() async throws {
+  @Test func `An export ended by a signal reports it and leaves no file`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let script = """

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 struct SlowMotionTests {
-  @Test func `Reported gaps match the jumps of the painted frame numbers`() async throws {
+  @Test func `Reported gaps equal the jumps in painted frame numbers`() async throws {
     let path = try await Takes.lossy()
     let report = try document(path + ".json")
     let asset = try Asset(path: path)
@@ -29,7 +29,7 @@ struct SlowMotionTests {
     #expect(jumps.count > 10)
   }
 
-  @Test func `A passthrough at 1/8 speed has exact times for each frame`() async throws {
+  @Test func `The option --copy at 1/8 speed gives exact frame times`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let slow = scratch.file("slow.mov")
@@ -63,7 +63,7 @@ struct SlowMotionTests {
     #expect(result.audioTrack?.sampleCount == 528_000)
   }
 
-  @Test func `An export at 30 fps shows the last due frame in each slot`() async throws {
+  @Test func `Each frame of an export at 30 fps shows the last frame due`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let (copied, constant) = (scratch.file("slow.mov"), scratch.file("slow.mp4"))
@@ -92,7 +92,7 @@ struct SlowMotionTests {
     #expect(try await packetRate(constant) == "30/1")
   }
 
-  @Test func `Several ranges keep their speeds and audio ends with video`() async throws {
+  @Test func `Ranges of an export keep their speeds and end with the audio`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let path = scratch.file("two.mov")
@@ -109,7 +109,7 @@ struct SlowMotionTests {
     #expect((report["audio"] as? [String: Any])?["samples"] as? Int == 240_000)
   }
 
-  @Test func `Frame images are named by frame number and time`() async throws {
+  @Test func `Exported frame images are named by frame number and time`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let finished = try await slowmo(

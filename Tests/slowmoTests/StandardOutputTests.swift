@@ -20,7 +20,7 @@ struct StandardOutputTests {
     "bench diff BENCH BENCH --json",
   ]
 
-  @Test func `A full or closed standard output is an I/O error`() async throws {
+  @Test func `A full or closed standard output is reported as an I/O error`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     for line in Self.lines {
@@ -38,7 +38,7 @@ struct StandardOutputTests {
     #expect(try scratch.names().isEmpty)
   }
 
-  @Test func `A closed pipe ends each verb without an error message`() async throws {
+  @Test func `A closed output pipe ends each command without a message`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     for line in Self.lines where !line.contains("missing") {
@@ -61,7 +61,7 @@ struct StandardOutputTests {
     }
   }
 
-  @Test func `A take is kept if its report cannot be printed`() async throws {
+  @Test func `A take is kept if its report cannot be written to output`() async throws {
     let scratch = try Scratch()
     let finished = try await bash(
       """
@@ -82,14 +82,14 @@ struct StandardOutputTests {
   }
 
   @Test(arguments: ["drops>NaN", "drops>inf", "drops>-inf", "drops>1e999", "drops>", ">0", "", "0"])
-  func `A limit of bench diff without a number is a usage error`(limit: String) async throws {
+  func `The option --fail-on of bench diff requires a number`(limit: String) async throws {
     let bench = "\(checkout)/Tests/Fixtures/inputs/bench.json"
     let finished = try await slowmo("bench", "diff", bench, bench, "--fail-on", limit)
     #expect(finished.status == 64, "\(finished.errors)")
     #expect(finished.errors.contains("is not a limit"))
   }
 
-  @Test func `Help on an unknown verb is a usage error`() async throws {
+  @Test func `Help on an unknown command is a usage error`() async throws {
     for line in [["help", "nosuch"], ["help", "bench", "nosuch"]] {
       let finished = try await run(slowmoPath, line)
       #expect(finished.status == 64 && finished.output.isEmpty, "\(line)")

@@ -6,7 +6,7 @@ import Testing
 
 /// Marks of synthesized frames in the frame table.
 struct SynthesizedColumnTests {
-  @Test func `Frame tables mark synthesized frames as the report does`() async throws {
+  @Test func `Frame tables mark each synthesized frame`() async throws {
     let scratch = try Scratch()
     let recorded = try await slowmo(
       "record", "synthetic:128x96@30?pace=max", "-o", "take.mov", "--frames", "6",

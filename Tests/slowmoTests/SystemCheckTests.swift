@@ -51,7 +51,7 @@ struct SystemCheckTests {
       missingPrograms: [])
   }
 
-  @Test func `A healthy machine has no problems and no advice`() throws {
+  @Test func `System checks of a healthy machine find no problem`() throws {
     var states = [try Self.healthy()]
     // Without a camera, a slow disk is not a problem.
     var plain = try Self.healthy()
@@ -149,7 +149,7 @@ struct SystemCheckTests {
     ("devices", "plug it in again", { $0.warnings = ["could not read /dev/video1"] }),
   ]
 
-  @Test(arguments: faults.indices) func `Each planted fault is the only problem found`(
+  @Test(arguments: faults.indices) func `System checks find exactly the simulated problem`(
     index: Int
   ) throws {
     let fault = Self.faults[index]
@@ -163,7 +163,7 @@ struct SystemCheckTests {
     #expect(!document.ok && document.lines.last == "1 problem")
   }
 
-  @Test func `Optional improvements are advice and not problems`() throws {
+  @Test func `System checks report an optional improvement as advice`() throws {
     var state = try Self.healthy()
     state.allowsRealTime = false
     state.missingPrograms = ["slowmo-full"]
@@ -173,14 +173,14 @@ struct SystemCheckTests {
       state.checks.filter { $0.advice != nil }.map(\.name) == ["clock", "scheduling", "components"])
   }
 
-  @Test func `Cameras that share a USB bus are named`() throws {
+  @Test func `System checks name the cameras that share a USB bus`() throws {
     var state = try Self.healthy()
     state.devices.append(try Self.camera("/dev/video2"))
     let usb = try #require(state.checks.first { $0.name == "usb" })
     #expect(usb.ok && usb.found.contains("/dev/video0") && usb.found.contains("shared with"))
   }
 
-  @Test func `The clock source and missing programs are read from files`() throws {
+  @Test func `System checks read the clock source from sysfs`() throws {
     let root = try Scratch()
     #expect(SystemState.ClockSource(root: root.path).current == nil)
     let directory = "sys/devices/system/clocksource/clocksource0"

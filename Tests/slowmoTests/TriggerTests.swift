@@ -43,7 +43,7 @@ import Testing
     ("udp:PORT", "echo >/dev/udp/127.0.0.1/PORT", "udp"),
     ("udp:[::1]:PORT", "echo >/dev/udp/::1/PORT", "udp"),
   ])
-  func `A trigger records a clip from before to after it`(
+  func `A trigger records a clip of the time before and after it`(
     trigger: String, line: String, source: String
   ) async throws {
     let scratch = try Scratch()
@@ -78,7 +78,7 @@ import Testing
     #expect(tag.contains("\"source\":\"\(source)\""))
   }
 
-  @Test func `Repeated triggers make clips and run the command for each`() async throws {
+  @Test func `The --exec command runs for the clip of each trigger`() async throws {
     let scratch = try Scratch()
     try Data().write(to: URL(fileURLWithPath: scratch.file("it's 01.mov")))
     let finished = try await record(
@@ -110,7 +110,7 @@ import Testing
         == files.count)
   }
 
-  @Test func `Loud audio triggers one clip per quiet period`() async throws {
+  @Test func `Loud audio triggers at most one clip per quiet period`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:320x240@240?pace=max", "-o", scratch.file("clap{n}.mov"), "--pre",
@@ -168,7 +168,7 @@ import Testing
     #expect(try scratch.names() == [])
   }
 
-  @Test func `A line typed before the camera runs counts as a trigger`() async throws {
+  @Test func `A line typed before the camera starts counts as a trigger`() async throws {
     let scratch = try Scratch()
     let options = "record synthetic:320x240@240 --trigger key --post 200ms --json --progress none"
     let script = """
@@ -181,7 +181,7 @@ import Testing
     #expect(try scratch.names() == ["one.mov"])
   }
 
-  @Test func `Clips skip existing names and continue after a failed one`() async throws {
+  @Test func `Triggered clips skip numbers of existing files`() async throws {
     let scratch = try Scratch()
     for name in ["c1.mov", "c3.mov"] {
       try Data([1]).write(to: URL(fileURLWithPath: scratch.file(name)))
@@ -216,7 +216,7 @@ import Testing
     #expect((document["error"] as? [String: Any])?["code"] as? String == "cannot_create")
   }
 
-  @Test func `The option --min-free ends clips with its own message`() async throws {
+  @Test func `The option --min-free ends a take with little free space`() async throws {
     let scratch = try Scratch()
     let finished = try await record(
       "-o c{n}.mov --trigger key --repeat --min-free 999TiB", in: scratch,
@@ -227,7 +227,7 @@ import Testing
     #expect(try scratch.names().filter { $0.hasSuffix("mov") } == [])
   }
 
-  @Test func `The option --exec quotes the path of the take safely`() async throws {
+  @Test func `The option --exec quotes the path of the take for the shell`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:320x240@240?pace=max", "-o", "a $(touch bad) b.mov", "-t", "0.2",
@@ -242,7 +242,7 @@ import Testing
     #expect(failing.status == 0 && failing.errors.contains("the command for b.mov"))
   }
 
-  @Test func `A failed report file does not cost the take`() async throws {
+  @Test func `A report file that cannot be created does not lose the take`() async throws {
     let scratch = try Scratch()
     let same = try await slowmo(
       "record", "synthetic", "-o", scratch.file("a.mov"), "-y", "--report",
@@ -258,7 +258,7 @@ import Testing
     #expect((document["error"] as? [String: Any])?["code"] as? String == "cannot_create")
   }
 
-  @Test func `Late audio stays within the size limit of the file`() async throws {
+  @Test func `The size limit of a movie includes audio written at the end`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:160x120@2?pace=max", "-o", scratch.file("a.mov"), "--max-size", "1MB",

@@ -115,7 +115,7 @@ struct TrimTests {
   }
 
   @Test(arguments: ["squeeze", "render"])
-  func `The boundary policy does not change the frames of a trim`(boundary: String) async throws {
+  func `The cut policy does not change the frames of a trim`(boundary: String) async throws {
     let source = try source(.reordered, hasAudio: false)
     for (text, frames) in Self.ranges {
       let trimmed = try await retimed(
@@ -130,7 +130,7 @@ struct TrimTests {
     #expect(refused.errors.contains("cut at 0.4 s or 0.6 s"), "\(refused.errors)")
   }
 
-  @Test func `A negative speed reverses frames and copies only intra video`() async throws {
+  @Test func `Only intra-frame video can be copied at a negative speed`() async throws {
     let plain = try source(.plain)
     let half = ["--trim", "45f..113f", "--speed", "-1/2"]
     let rendered = try await retimed(plain, half + ["--fps", "50", "--pitch", "varispeed"])
@@ -157,7 +157,7 @@ struct TrimTests {
     #expect(clicks == (5...11).map { $0 * 4_800 - 21_600 })
   }
 
-  @Test func `Trimming clips speed ranges and keeps their source times`() async throws {
+  @Test func `Trimming shortens a speed range at the edge of the trim`() async throws {
     let source = try source(.plain)
     let inside = try await retimed(
       source, "--trim", "0.5..1.5", "--range", "100f..120f", "--speed", "1/2", "--copy", "--pitch",
@@ -203,7 +203,7 @@ struct TrimTests {
     }
   }
 
-  @Test func `Several trimmed ranges are joined as in a project of them`() async throws {
+  @Test func `Several --trim ranges equal a project of these ranges`() async throws {
     let source = try source(.reordered)
     let joined = try await retimed(
       source, "--trim", "120f..143f", "--trim", "20f..31f", "--trim", "31f..40f", "--copy")
@@ -221,7 +221,7 @@ struct TrimTests {
     #expect(try numbers(Asset(path: scratch.file("edited.mov"))) == wanted)
   }
 
-  @Test func `Invalid trims are rejected with a message and write no file`() async throws {
+  @Test func `Invalid trims are rejected and write no file`() async throws {
     let source = try source(.mjpeg)
     let cases: [(options: [String], status: Int32, message: String)] = [
       (["--trim", "1..3"], 64, "the range 1..3 is not inside \(source), which ends at 2 s"),
@@ -266,7 +266,7 @@ struct TrimTests {
     #expect(held.duration == MediaTime(seconds: 2))
   }
 
-  @Test func `A preset uses the given speed and width`() async throws {
+  @Test func `A speed preset uses the given speed and width`() async throws {
     let source = try source(.mjpeg)
     // A third of 0.6 s before the time and two thirds after it at 1/4, between ramps of 0.3 s.
     let plan = try await slowmo(
