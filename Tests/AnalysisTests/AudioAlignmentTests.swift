@@ -64,7 +64,7 @@ struct AudioAlignmentTests {
       .offset(limit: limit, names: ("a.mov", "b.mov"))
   }
 
-  @Test func `The interval covers the true audio offset at 30 dB SNR`()
+  @Test func `The uncertainty covers the true audio offset at 30 dB SNR`()
     throws
   {
     var (errors, widths, covered): ([Double], [Double], Int) = ([], [], 0)
@@ -100,13 +100,13 @@ struct AudioAlignmentTests {
     }
   }
 
-  @Test func `Measures a negative offset if the second recording is first`() throws {
+  @Test func `A recording that starts earlier has a negative offset`() throws {
     let pair = Recordings(seed: 3, noise: 0.03)
     let found = try Self.measured(pair.second, pair.first)
     #expect(abs(found.offset.doubleValue + pair.offset) < 1e-6)
   }
 
-  @Test func `Measures the clock drift and the time of its offset`() throws {
+  @Test func `Measures the clock drift and when the measured offset holds`() throws {
     let pair = Recordings(seed: 5, noise: 0.01)
     // The second clock is 80 millionths slow: its samples are further apart.
     let drift = 80e-6
@@ -136,7 +136,7 @@ struct AudioAlignmentTests {
     #expect(performing: { try Self.measured(tone, otherTone) }, throws: Self.isRefusal)
   }
 
-  @Test func `Refuses repeating audio unless the offset is limited`() throws {
+  @Test func `Refuses to align repeating audio without an offset limit`() throws {
     var random = SeededGenerator(seed: 9)
     let bar = (0..<9_600).map { _ in Float(random.normal() * 0.1) }
     let song = Array(repeating: bar, count: 20).flatMap(\.self)

@@ -60,7 +60,7 @@ struct ComparisonTextTests {
     return try (0..<(asset.videoTrack?.frameCount ?? 0)).map { try reader.mediaFrame(at: $0) }
   }
 
-  @Test func `The text of side-by-side clips names the frame of each clip`() throws {
+  @Test func `The text under each side-by-side clip names its own frame`() throws {
     let scratch = try Scratch()
     try comparison(scratch, .side).write(to: scratch.file("side.mp4"))
     let frames = try frames(scratch.file("side.mp4"))
@@ -78,7 +78,7 @@ struct ComparisonTextTests {
     }
   }
 
-  @Test func `The text lines of blended clips are stacked`() throws {
+  @Test func `The text lines of two blended clips are stacked`() throws {
     let scratch = try Scratch()
     try comparison(scratch, .overlay).write(to: scratch.file("overlay.mp4"))
     let frames = try frames(scratch.file("overlay.mp4"))

@@ -56,7 +56,7 @@ struct FrameGridTests {
     #expect(!grid.isRegular && grid.gaps.isEmpty)
   }
 
-  @Test func `Milliseconds are too coarse for 960 frames per second`() {
+  @Test func `Millisecond frame times are too coarse for 960 fps`() {
     let ticks = (0..<400).map { Int64((Double($0) / 0.96).rounded()) }
     let grid = FrameGrid(ticks[...])
     #expect(grid.isCoarse && grid.gaps.isEmpty)

@@ -36,7 +36,7 @@ struct ObjectTrackerTests {
   }
 
   @Test(arguments: [ObjectTracker.Method.patch, .color])
-  func `The interval covers the true position of a tracked disk`(
+  func `The uncertainty covers the true position of a tracked disk`(
     method: ObjectTracker.Method
   ) throws {
     var (errors, widths, covered): ([Double], [Double], Int) = ([], [], 0)
@@ -116,7 +116,7 @@ struct ObjectTrackerTests {
     #expect(overlay.contains("polyline"))
   }
 
-  @Test func `A grid of equal lines is an ambiguous match`() throws {
+  @Test func `Tracking a crossing in a grid of equal lines is ambiguous`() throws {
     let scratch = try Scratch()
     // A grid of equal lines moves: every crossing looks like every other.
     let asset = try PaintedMovie(width: 120, height: 90, rate: 60, count: 5)
@@ -145,7 +145,7 @@ struct ObjectTrackerTests {
     .init(x: 60, y: 0, width: 10, height: 10), .init(x: .max, y: .max, width: .max, height: .max),
     .init(x: 0, y: 0, width: .min, height: .min),
   ])
-  func `Refuses a box outside the frame`(box: PixelBox) throws {
+  func `Refuses to track a box outside the frame`(box: PixelBox) throws {
     let scratch = try Scratch()
     let asset = try PaintedMovie(rate: 60, count: 2)
       .write(to: scratch.file("a.mov")) { _, x, y in UInt8(x + y) }
@@ -161,7 +161,7 @@ struct ObjectTrackerTests {
 
 /// Distances, angles and scales.
 struct ImageMeasurementTests {
-  @Test func `Distances and angles state the uncertainty of their points`()
+  @Test func `Distance and angle uncertainties include that of the points`()
     throws
   {
     let (vertex, one, other) = (

@@ -58,7 +58,7 @@ struct RepeatedFrameTests {
     #expect(found(clip).isEmpty)
   }
 
-  @Test func `Predicted frames without noise do not count as repeated`() {
+  @Test func `Predicted frames without noise are not taken for repeats`() {
     // Two of three frames are predicted from the same neighbors and have no noise of their own.
     let clip = differences(120) { $0 % 3 == 0 ? (9, 1.5) : (0, 0) }.enumerated().map {
       index, difference -> FrameDifference? in
@@ -69,7 +69,7 @@ struct RepeatedFrameTests {
     #expect(found(clip).isEmpty)
   }
 
-  @Test func `Finds frames of a still scene whose noise is repeated`() {
+  @Test func `Finds repeated frames of a still scene by their equal noise`() {
     let planted = [31, 70, 71, 72]
     let clip = differences(140) {
       planted.contains($0) ? (0, 0) : (3.2, 1.4 + Double($0 % 5) * 0.1)

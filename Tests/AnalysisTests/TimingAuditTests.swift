@@ -69,7 +69,7 @@ struct TimingAuditTests {
     #expect(try throughJSON(audit) == audit)
   }
 
-  @Test func `The audit reports a frame rate that the frames contradict`() throws {
+  @Test func `The audit reports a tagged frame rate that frames contradict`() throws {
     var twice = recipe(.mjpeg)
     twice.metadata = ["com.android.capture.fps": "240"]
     #expect(try TimingAudit(of: asset(twice), expecting: 240).isOK)

@@ -26,7 +26,7 @@ struct TrackSpeedTests {
 
   /// 20 runs, or 100 in a full test run.
   @Test(arguments: ObjectTracker.Method.allCases, Motion.allCases)
-  func `The interval covers the true speed of a tracked object`(
+  func `The uncertainty covers the true speed of a tracked object`(
     method: ObjectTracker.Method, motion: Motion
   ) throws {
     var tally = IntervalTally()

@@ -105,7 +105,7 @@ struct ReportedFrames {
 
 struct FrameTimelineTests {
   @Test(arguments: ReportedFrames.Fault.allCases, [240.0, 960, 119.88, 30])
-  func `True periods are found despite faults of one kind`(
+  func `Frames are numbered correctly despite one kind of fault`(
     fault: ReportedFrames.Fault, rate: Double
   ) {
     for seed in 0..<20 {
@@ -122,7 +122,7 @@ struct FrameTimelineTests {
   }
 
   @Test(arguments: 0..<40)
-  func `True periods are found despite faults of all kinds`(seed: Int) {
+  func `Frames are numbered correctly despite all kinds of faults`(seed: Int) {
     var random = SeededGenerator(seed: UInt64(1_000 + seed))
     let reported = ReportedFrames(
       count: 20_000, period: 1e6 / 240, jitter: 0.3, faults: ReportedFrames.Fault.allCases,
@@ -133,7 +133,7 @@ struct FrameTimelineTests {
   }
 
   @Test(arguments: [1.0, 1.001, 0.9, 1.08, 2, 0.5, 10, 0.1])
-  func `True periods are found despite a wrong rate from the driver`(error: Double) {
+  func `Frames are numbered correctly despite a wrong driver rate`(error: Double) {
     var random = SeededGenerator(seed: 5)
     let reported = ReportedFrames(
       count: 2_000, period: 1e6 / 240, jitter: 0.2, faults: [.loss, .doubleCount], every: 20...60,
@@ -143,7 +143,7 @@ struct FrameTimelineTests {
     #expect(assigned == reported.periods, "frame \(wrong?.offset ?? -1)")
   }
 
-  @Test func `Heavy jitter and late frames count no frame as lost`() {
+  @Test func `Jitter and late frames do not count as lost frames`() {
     var random = SeededGenerator(seed: 6)
     let reported = ReportedFrames(
       count: 20_000, period: 1e6 / 960, jitter: 0.7, faults: [.lateFrame], every: 20...60,
@@ -153,7 +153,7 @@ struct FrameTimelineTests {
     #expect(assigned == reported.periods, "frame \(wrong?.offset ?? -1)")
   }
 
-  @Test func `A frame rate that halves and recovers counts no loss`() {
+  @Test func `A frame rate that halves for a while counts no frame as lost`() {
     var readings: [FrameTimeline.Reading] = []
     var time: Int64 = 1_000_000
     for index in 0..<600 {
@@ -172,7 +172,7 @@ struct FrameTimelineTests {
   }
 
   @Test(arguments: [0, 0.2, 0.4, 0.6, 0.8, 1])
-  func `Bursts after delays do not shorten the measured period`(load: Double) {
+  func `Frames read late in bursts do not shorten the frame period`(load: Double) {
     let period = 1e6 / 118.966
     for seed in 0..<8 {
       var random = SeededGenerator(seed: UInt64(seed))

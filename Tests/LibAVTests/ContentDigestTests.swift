@@ -13,7 +13,7 @@ struct ContentDigestTests {
     return size + Array(type.utf8) + [UInt8](repeating: 0, count: count - 8)
   }
 
-  @Test func `The digest reads the whole index but only samples the media`() throws {
+  @Test func `A digest covers the whole movie index and parts of the media`() throws {
     let path = NSTemporaryDirectory() + "/overcrank-\(UUID().uuidString).mov"
     defer { try? FileManager.default.removeItem(atPath: path) }
     let (index, media) = (10 << 20, 10 << 20)
@@ -33,7 +33,7 @@ struct ContentDigestTests {
     #expect(try digest(changing: 20_480 * 700) != whole)
   }
 
-  @Test func `The digest of an unreadable file fails with its read error`() {
+  @Test func `A file digest of an unreadable file fails with its error`() {
     // read(2) of a directory fails.
     #expect { try ContentDigest.ofFile(NSTemporaryDirectory()) } throws: {
       ($0 as? SystemError)?.operation == "read"

@@ -26,7 +26,9 @@ struct ConversionQualityTests {
   }
 
   @Test(arguments: [AV_PIX_FMT_YUYV422, AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_NV12])
-  func `A fast conversion differs by at most 3 levels`(format: LibAVPixelFormat) throws {
+  func `A fast pixel conversion is within 3 levels of the exact one`(
+    format: LibAVPixelFormat
+  ) throws {
     let range = format.isFullRange
     var largest = 0
     for space in [AVCOL_SPC_SMPTE170M, AVCOL_SPC_BT709] {

@@ -20,7 +20,7 @@ struct LibAVErrorTests {
     } catch { return error }
   }
 
-  @Test func `Only the error of the failed call has its log line`() throws {
+  @Test func `An FFmpeg error has only the log line of the failed call`() throws {
     let first = try #require(failure("a"))
     #expect(first.logLine == "moov atom not found")
     #expect(first.description.hasSuffix("(libav: \"moov atom not found\")"))
@@ -28,20 +28,20 @@ struct LibAVErrorTests {
     #expect(LibAVError(SystemError("sync", "clip.mov", EIO)).logLine == nil)
   }
 
-  @Test func `A cancellation is no damage that reading goes on behind`() {
+  @Test func `Only invalid data counts as damage that reading can skip`() {
     let codes = [CFFmpeg_INVALIDDATA, CFFmpeg_EXIT, -EIO, -ETIMEDOUT]
     let isDamage = codes.map { LibAVError("read", "a", code: $0).isDamage }
     #expect(isDamage == [true, false, false, false])
   }
 
-  @Test func `An unused log line is discarded before the next call`() {
+  @Test func `An FFmpeg log line is discarded before the next call`() {
     LibAVLog.during { log("left over") }
     do throws(LibAVError) {
       try LibAVError.check(-22, "test", "a call that logs nothing")
     } catch { #expect(error.logLine == nil) }
   }
 
-  @Test func `The last log line of a call is kept and trimmed`() {
+  @Test func `The last log line of an FFmpeg call is kept and trimmed`() {
     LibAVLog.during {
       log("first")
       log("  second \n")
@@ -50,7 +50,7 @@ struct LibAVErrorTests {
     #expect(LibAVLog.takeLine() == nil)
   }
 
-  @Test func `Concurrent threads keep their own log lines`() async {
+  @Test func `Each thread keeps its own FFmpeg log lines`() async {
     await withTaskGroup(of: Bool.self) { group in
       for number in 0..<8 {
         group.addTask {

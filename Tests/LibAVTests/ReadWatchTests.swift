@@ -5,7 +5,7 @@ import Testing
 
 /// The time limit for calls into libav.
 struct ReadWatchTests {
-  @Test func `Only a call without progress is ended after the stall limit`() {
+  @Test func `Only an FFmpeg read without progress ends after a time limit`() {
     let watch = ReadWatch()
     let limit = ReadWatch.longestStall
     watch.begin(now: 0)
@@ -22,7 +22,7 @@ struct ReadWatchTests {
     #expect(watch.isStalled)
   }
 
-  @Test func `Each call starts with the full stall limit`() {
+  @Test func `Each FFmpeg read starts with the full time limit`() {
     let watch = ReadWatch()
     watch.begin(now: 0)
     #expect(!watch.shouldEnd(position: 1, now: 0))

@@ -12,7 +12,7 @@ struct TransferFunctionTests {
   ]
 
   @Test(arguments: curves)
-  func `Encoding inverts linearizing for signals from -1 to 1`(curve: TransferFunction.Curve) {
+  func `Encoding a linearized signal returns the same signal`(curve: TransferFunction.Curve) {
     let transfer = TransferFunction(curve: curve, red: 0.2126, blue: 0.0722)
     for step in -200...200 {
       let signal = Double(step) / 200
@@ -28,7 +28,7 @@ struct TransferFunctionTests {
     (AVCOL_TRC_GAMMA28, AVCOL_SPC_FCC, .power(2.8), 0.30),
     (AVCOL_TRC_UNSPECIFIED, AVCOL_SPC_UNSPECIFIED, .bt709, 0.299),
   ])
-  func `Color tags select the curve and the luma weight of red`(
+  func `Color tags select the transfer curve and the luma weights`(
     transfer: AVColorTransferCharacteristic, space: AVColorSpace, curve: TransferFunction.Curve,
     red: Double
   ) throws {

@@ -34,7 +34,7 @@ struct VideoRangeConversionTests {
   }
 
   @Test(arguments: formats)
-  func `Conversion to video range matches libswscale`(
+  func `Conversion from full to video range matches libswscale`(
     source: LibAVPixelFormat, target: LibAVPixelFormat
   ) throws {
     let full = try frame(source)

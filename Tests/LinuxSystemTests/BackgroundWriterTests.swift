@@ -39,7 +39,7 @@ struct BackgroundWriterTests {
     writer.write(Array("\(text)\n".utf8), isProgress: isProgress)
   }
 
-  @Test func `Lines arrive in order and completely`() throws {
+  @Test func `A background writer writes all lines in order`() throws {
     let writer = BackgroundWriter(ends.writeEnd)
     for number in 0..<1_000 { write("\(number)", writer) }
     #expect(writer.drain())
@@ -47,7 +47,7 @@ struct BackgroundWriterTests {
     #expect(try lines(after: 0) == (0..<1_000).map(String.init))
   }
 
-  @Test func `A reader that does not read holds up no writer`() throws {
+  @Test func `A full pipe does not block the caller of a background writer`() throws {
     let count = try fill()
     let writer = BackgroundWriter(ends.writeEnd, capacity: 1_000)
     // The thread takes the first line, at the latest when the others have filled the queue.
@@ -63,7 +63,7 @@ struct BackgroundWriterTests {
     #expect(seen.first == "line 0")
   }
 
-  @Test func `Progress that waits is replaced by newer progress`() throws {
+  @Test func `A newer progress line replaces one that is not written yet`() throws {
     let count = try fill()
     let writer = BackgroundWriter(ends.writeEnd)
     write("begin", writer)
@@ -78,7 +78,7 @@ struct BackgroundWriterTests {
     #expect(try lines(after: 0) == ["begin", "at 99", "warning", "at 199"])
   }
 
-  @Test func `A write gives up when a signal says so`() throws {
+  @Test func `A write to a full pipe can be cancelled by a signal`() throws {
     let count = try fill()
     // The thread sends signals until the write, which waits in the kernel, has seen one.
     var action = sigaction()

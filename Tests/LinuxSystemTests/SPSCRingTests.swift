@@ -17,7 +17,7 @@ struct SPSCRingTests {
     subscript(number: Int) -> Element? { ring[number] }
   }
 
-  @Test func `The ring keeps order and rejects elements beyond capacity`() throws {
+  @Test func `A full ring buffer rejects elements and keeps their order`() throws {
     let ring = try Shared<Int>(capacity: 3)
     for number in 0..<3 { #expect(ring.push(number)) }
     #expect(!ring.push(3) && ring.count == 3)
@@ -28,7 +28,7 @@ struct SPSCRingTests {
     #expect(ring.ring.startNumber == 4 && ring.ring.endNumber == 4)
   }
 
-  @Test func `One thread pops every element that another thread pushes`() throws {
+  @Test func `A ring buffer passes every element between two threads`() throws {
     let (shared, count) = (try Shared<Int>(capacity: 7, takesMemoryNow: false), 200_000)
     let pusher = try BlockingThread {
       for number in 0..<count { while !shared.push(number) { sched_yield() } }
@@ -42,7 +42,7 @@ struct SPSCRingTests {
     #expect(wrong == 0 && shared.count == 0)
   }
 
-  @Test func `Elements in a ring are released with the ring`() throws {
+  @Test func `A ring buffer releases its elements when it is deallocated`() throws {
     final class Element {}
     weak var left: Element?
     do {
@@ -54,7 +54,7 @@ struct SPSCRingTests {
     #expect(left == nil)
   }
 
-  @Test func `A ring larger than the address space throws an error`() {
+  @Test func `A ring buffer larger than the address space throws an error`() {
     #expect(throws: SystemError.self) { _ = try Shared<Int>(capacity: 1 << 57) }
   }
 }

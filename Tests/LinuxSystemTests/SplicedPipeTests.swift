@@ -57,7 +57,7 @@ struct SplicedPipeTests {
     try ends.readEnd.close()
   }
 
-  @Test func `Memory is released once the pipe no longer holds it`() throws {
+  @Test func `Spliced memory is released after it left the pipe`() throws {
     let ends = try FileDescriptor.pipe()
     defer { try? ends.readEnd.close() }
     guard var pipe = SplicedPipe<Int>(ends.writeEnd) else {

@@ -22,7 +22,7 @@ struct SystemPathTests {
       // The characters that escape invalid bytes.
       [0xF4, 0x8F, 0xBF, 0xBF], [0x61, 0xF4, 0x8F, 0xBE, 0x80, 0xFF],
     ] as [[UInt8]])
-  func `Bytes that are not UTF-8 survive the round trip`(bytes: [UInt8]) {
+  func `Bytes of a path that are not UTF-8 survive a round trip`(bytes: [UInt8]) {
     let name = String(systemBytes: bytes)
     #expect(name.systemBytes == bytes)
     #expect(name.systemPath.dropLast().map { UInt8(bitPattern: $0) } == bytes)
@@ -30,14 +30,14 @@ struct SystemPathTests {
     #expect(!name.repaired.unicodeScalars.contains { $0.value >= 0x10_FF80 })
   }
 
-  @Test func `Every pair of bytes survives the round trip`() {
+  @Test func `Every pair of bytes in a path survives a round trip`() {
     for pair in 0..<0x1_0000 {
       let bytes = [UInt8(pair >> 8), UInt8(pair & 0xFF)]
       #expect(String(systemBytes: bytes).systemBytes == bytes)
     }
   }
 
-  @Test func `A printed line controls no terminal`() {
+  @Test func `Control characters are escaped in printed lines`() {
     let shown = [
       "Zeitlupe ü \u{1F3A5}": "Zeitlupe ü \u{1F3A5}", "a\u{1B}[2J": "a\\u{1B}[2J",
       "a\nb\tc\r\u{7}\u{7F}": "a\\nb\\tc\\r\\u{07}\\u{7F}", "\u{9B}31m": "\\u{009B}31m",
@@ -83,7 +83,7 @@ struct SystemPathTests {
   }
 
   @Test(arguments: [1, 200, 240, 255])
-  func `A temporary name fits in 255 bytes for any file name`(length: Int) {
+  func `A temporary file name fits in 255 bytes for any file name`(length: Int) {
     let name = String(repeating: "ä", count: length / 2) + (length % 2 == 1 ? "a" : "")
     let temporary = TemporaryName.beside("directory/" + name, "part", attempt: 3)
     #expect(temporary.hasPrefix("directory/."))

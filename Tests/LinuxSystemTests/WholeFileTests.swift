@@ -12,7 +12,7 @@ struct WholeFileTests {
     return try #require(attributes[.posixPermissions] as? Int)
   }
 
-  @Test func `An unfinished file is removed and the old file stays`() throws {
+  @Test func `An unfinished replacement is removed and the old file stays`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.csv")
     try WholeFile.write(Array("old".utf8), to: path, overwrites: false)
@@ -25,7 +25,7 @@ struct WholeFileTests {
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "old")
   }
 
-  @Test func `Finishing fails if another file took the name meanwhile`() throws {
+  @Test func `Finishing a new file fails if another file took the name`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.csv")
     var file = try WholeFile(creating: path, overwrites: false)
@@ -37,7 +37,7 @@ struct WholeFileTests {
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "other")
   }
 
-  @Test func `A replacement keeps the mode of the file behind a link`() throws {
+  @Test func `Replacing through a symbolic link keeps the file permissions`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.csv")
     try WholeFile.write(Array("old".utf8), to: path, overwrites: false)
@@ -62,7 +62,7 @@ struct WholeFileTests {
     #expect(FileManager.default.fileExists(atPath: two.writtenPath))
   }
 
-  @Test func `A temporary file is abandoned only without its lock`() throws {
+  @Test func `Only an unlocked temporary file is removed as abandoned`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var file = try WholeFile(creating: path, overwrites: false)
@@ -78,7 +78,7 @@ struct WholeFileTests {
         == [".77.part.b.mov", "a.mov", other.writtenPath.lastPathComponent].sorted())
   }
 
-  @Test func `A new file removes what a killed process left`() throws {
+  @Test func `Creating a file removes temporary files of killed processes`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     for name in [".77.part.a.mov", ".77-2.part.a.mov", ".77.part.b.mov", ".77.old.a.mov"] {
@@ -92,7 +92,7 @@ struct WholeFileTests {
       try scratch.names() == [".77-2.part.a.mov", ".77.old.a.mov", ".77.part.b.mov", "a.mov"])
   }
 
-  @Test func `A pipe without a reader can be cancelled`() throws {
+  @Test func `Writing to a named pipe without a reader can be cancelled`() throws {
     let scratch = try Scratch()
     let path = scratch.file("pipe")
     try #require(mkfifo(path, 0o600) == 0)
@@ -121,7 +121,7 @@ struct WholeFileTests {
     #expect(count == 2 && bytes[..<2] == [7, 8])
   }
 
-  @Test func `Finishing releases a lock that a child process shares`() throws {
+  @Test func `Finishing a file also releases the lock in a child process`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var file = try WholeFile(creating: path, overwrites: false)
@@ -139,7 +139,7 @@ struct WholeFileTests {
     #expect(!FileLock.isHeld(on: path))
   }
 
-  @Test func `Abandoned files are found in the directory of a link target`() throws {
+  @Test func `Temporary files are removed next to the target of a link`() throws {
     let scratch = try Scratch()
     for directory in ["disk", "links"] {
       try FileManager.default.createDirectory(
@@ -215,7 +215,7 @@ struct WholeFileTests {
 
 /// The end of a process that has unfinished files.
 struct UnfinishedFilesTests {
-  @Test func `An early end removes exactly the unfinished files`() async {
+  @Test func `An early exit removes only the unfinished files`() async {
     await #expect(processExitsWith: .exitCode(7)) {
       let scratch = try Scratch()
       let part = try WholeFile(creating: scratch.file("a"), overwrites: false)

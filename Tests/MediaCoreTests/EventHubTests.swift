@@ -12,7 +12,7 @@ import Testing
     return await events.next()
   }
 
-  @Test func `Every listener receives an event`() async {
+  @Test func `Each event stream of a hub receives every event`() async {
     let hub = EventHub<Int>()
     var first = hub.events().makeAsyncIterator()
     var second = hub.events().makeAsyncIterator()
@@ -21,7 +21,7 @@ import Testing
     #expect(await second.next() == 1)
   }
 
-  @Test func `An event without a listener is not kept`() async {
+  @Test func `An event is not kept for later listeners`() async {
     let hub = EventHub<Int>()
     hub.send(1)
     #expect(await Self.received(2, by: hub) == 2)
@@ -29,7 +29,7 @@ import Testing
     #expect(await Self.received(4, by: hub) == 4)
   }
 
-  @Test func `A listener stays when another one leaves`() async {
+  @Test func `A listener still gets events after another one has left`() async {
     let hub = EventHub<Int>()
     var staying = hub.events().makeAsyncIterator()
     #expect(await Self.received(1, by: hub) == 1)
@@ -38,7 +38,7 @@ import Testing
     #expect(await staying.next() == 2)
   }
 
-  @Test func `The end reaches present and later listeners`() async {
+  @Test func `The end of events reaches present and later listeners`() async {
     let hub = EventHub<Int>()
     var present = hub.events().makeAsyncIterator()
     hub.send(1)

@@ -36,7 +36,7 @@ struct MediaTimeTests {
     }
   }
 
-  @Test func `Subtracts the smallest time although its negation overflows`() throws {
+  @Test func `The smallest time can be subtracted without an overflow`() throws {
     let least = MediaTime(seconds: .min)
     #expect(least - least == 0)
     #expect(try MediaTime(MediaTime(seconds: -1) - least) == MediaTime(seconds: .max))
@@ -67,7 +67,7 @@ struct MediaTimeTests {
     }
   }
 
-  @Test func `Timescale conversion follows each of the six roundings`() {
+  @Test func `Timescale conversion is exact in each of the six roundings`() {
     forAll(.timeConversion) { random in
       let time = try random.time()
       let timescale = random.timescale()

@@ -7,7 +7,7 @@ import Testing
 
 /// Ramps, reverses and holds, against a model that integrates the speed with fractions of any size.
 struct PlaybackMappingTests {
-  @Test func `The source time of a ramp is the integral of its speed`() {
+  @Test func `The source time in a speed ramp is the integral of the speed`() {
     forAll(RunSize.cases(250, full: 1_000)) { random in
       let item = try random.playback()
       for _ in 0..<4 {
@@ -22,7 +22,7 @@ struct PlaybackMappingTests {
     }
   }
 
-  @Test func `The tick of a source time is its exact instant rounded once`() {
+  @Test func `The target tick of a source time is rounded only once`() {
     forAll(600) { random in
       let item = try random.playback()
       let timescale: Int32 = random.pick([1, 24, 600, 15_360, 240_000, 1_000_000, 10_000_000])
@@ -43,7 +43,7 @@ struct PlaybackMappingTests {
     }
   }
 
-  @Test func `The parts of a split mapping play the same as the whole`() {
+  @Test func `A split time mapping plays the same as the whole one`() {
     forAll(RunSize.cases(250, full: 1_000)) { random in
       let item = try random.playback()
       var parts = [item.mapping]
@@ -69,7 +69,7 @@ struct PlaybackMappingTests {
     }
   }
 
-  @Test func `Reversing a mapping twice restores it`() {
+  @Test func `Reversing a time mapping twice restores the mapping`() {
     forAll(RunSize.cases(125, full: 500)) { random in
       let mapping = try random.playback().mapping
       let mirrored = try mapping.reversed()
@@ -105,7 +105,7 @@ struct PlaybackMappingTests {
     }
   }
 
-  @Test func `A linear ramp to 1/8 speed has the expected midpoint`()
+  @Test func `Half of a linear ramp to 1/8 speed plays 25/36 of the source`()
     throws
   {
     let ramp = SpeedRamp(from: .normal, to: try Speed(Rational(1, over: 8)))
@@ -119,7 +119,7 @@ struct PlaybackMappingTests {
     #expect(tick == 8 * 240_000)
   }
 
-  @Test func `A held frame shows one instant during its whole target range`() throws {
+  @Test func `A freeze frame shows one instant during its target range`() throws {
     let held = try PlaybackMapping(
       holding: MediaTime(seconds: 3),
       target: TimeRange(start: MediaTime(seconds: 1), end: MediaTime(seconds: 5)))
@@ -141,7 +141,7 @@ struct PlaybackMappingTests {
     }
   }
 
-  @Test func `Mappings that overflow throw an error instead of trapping`() {
+  @Test func `A time mapping that overflows throws an error`() {
     forAll(2_000) { random in
       let ends = try [random.time(), random.time(), random.time(), random.time()]
       let speeds = try [random.rational(), random.rational()]

@@ -79,12 +79,12 @@ func forAll(
 }
 
 struct RandomCasesTests {
-  @Test func `The random tests check a million cases in total`() {
+  @Test func `The random tests of times check a million cases in total`() {
     let total = Operation.allCases.reduce(0) { $0 + $1.inputCount * $1.claimsPerInput }
     #expect(total >= 1_000_000)
   }
 
-  @Test func `Reports a property that fails on one case or throws`() {
+  @Test func `The random tests report a claim that fails on one input`() {
     withKnownIssue {
       var tried = 0
       forAll(100) { _ in

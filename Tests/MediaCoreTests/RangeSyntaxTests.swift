@@ -28,7 +28,7 @@ struct RangeSyntaxTests {
   }
 
   @Test(
-    "A range expression resolves marks to their times",
+    "A named mark in a range expression stands for its time",
     arguments: [
       ("@run..@hit", "1/1", "5/2"), ("@hit+1", "5/2", "7/2"), ("..@ball hit", "0/1", "3/1"),
       ("@hit..end", "5/2", "10/1"),
@@ -90,7 +90,7 @@ struct RangeSyntaxTests {
   }
 
   @Test(
-    "The error message quotes the range and its wrong part",
+    "The error for an invalid range quotes the invalid part",
     arguments: [
       ("2..1", #""2..1" is not a range: it ends before it starts"#),
       ("1+0", #""1+0" is not a range: it is empty"#),
@@ -107,7 +107,7 @@ struct RangeSyntaxTests {
     #expect(message { _ = try TimeRangeExpression(parsing: text) } == expected)
   }
 
-  @Test func `A range expression needs the frames only if it names frames`() throws {
+  @Test func `Only a range with frame numbers needs the frame table`() throws {
     for (text, needsFrames) in [
       ("1..2", false), ("-1s..end", false), ("1+2", false), ("1f..2", true), ("0..-1f", true),
       ("1f+2", true), ("start+2f", true),

@@ -61,7 +61,7 @@ struct RateSyntaxTests {
     #expect(code { _ = try Speed(parsing: text) } == .notPositive)
   }
 
-  @Test func `The error message quotes the text of the rate or speed`() {
+  @Test func `The error for an invalid rate or speed quotes the text`() {
     #expect(
       message { _ = try Speed(parsing: "0") } == #""0" is not a speed: it is not above zero"#)
     #expect(

@@ -75,7 +75,7 @@ struct RationalTests {
     }
   }
 
-  @Test func `Results that fit only after reduction are valid`() {
+  @Test func `A rational that fits only after reduction is valid`() {
     let huge = Rational(.max, over: 3)
     #expect(huge + Rational(.max, over: 6) == Rational(.max, over: 2))
     #expect(least / least == 1)
@@ -91,7 +91,7 @@ struct RationalTests {
     #expect(Rational(0, over: -1) == .invalid)
   }
 
-  @Test func `Arithmetic with an invalid rational gives an invalid one`() {
+  @Test func `Arithmetic with an invalid rational gives an invalid result`() {
     for number: Rational in [0, 1, -7, Rational(1, over: 3), least, .invalid] {
       for result in [
         number + .invalid, number - .invalid, number * .invalid, number / .invalid,
@@ -110,7 +110,7 @@ struct RationalTests {
     #expect(!(Rational.invalid < .invalid) && Rational.invalid <= .invalid)
   }
 
-  @Test func `An invalid rational overflows as a time or rate or speed`() {
+  @Test func `Converting an invalid rational to a time throws an overflow`() {
     #expect(code { _ = try MediaTime(.invalid) } == .overflow)
     #expect(code { _ = try FrameRate(.invalid) } == .overflow)
     #expect(code { _ = try Speed(.invalid) } == .overflow)

@@ -6,7 +6,7 @@ import Testing
 /// Each rounding as a table that can be read.
 struct RoundingTests {
   @Test(
-    "Halves and thirds of a second round to whole seconds",
+    "Each rounding of halves and thirds of a second is exact",
     arguments: [
       //                                 -1.5 -0.5  0.5  1.5  -4/3 -1/3  1/3  4/3  -5/3 -2/3 2/3 5/3
       (TimeRounding.halfAwayFromZero, [-2, -1, 1, 2, -1, 0, 0, 1, -2, -1, 1, 2]),
@@ -25,7 +25,7 @@ struct RoundingTests {
   }
 
   @Test(
-    "QuickTime rounding depends on the direction of conversion",
+    "QuickTime rounding to a coarser timescale differs",
     arguments: [
       // value/from in units of 1/to
       (1, 3, 4, 2), (-1, 3, 4, -2), (2, 3, 4, 3), (-2, 3, 4, -3),
@@ -37,7 +37,9 @@ struct RoundingTests {
     #expect(try time.converted(to: to, rounding: .quickTime).value == expected)
   }
 
-  @Test("An exact conversion is the same in every rounding", arguments: TimeRounding.allCases)
+  @Test(
+    "An exact timescale conversion is equal in every rounding",
+    arguments: TimeRounding.allCases)
   func exact(rounding: TimeRounding) throws {
     for value: Int64 in [-240, -1, 0, 1, 239, 240] {
       let time = MediaTime(value, over: 240)

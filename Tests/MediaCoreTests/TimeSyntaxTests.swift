@@ -60,7 +60,7 @@ struct TimeSyntaxTests {
   }
 
   @Test(
-    "A time that cannot be represented exactly is an overflow",
+    "Parsing a time that is not exact as MediaTime is an overflow",
     arguments: [
       "9223372036854775808", "99999999999999999999f", "0.0000000001", "1/2147483648",
       "153722867280912931min", "9223372036854775807:00:00", "99999999999999999999:00:00",
@@ -138,7 +138,7 @@ struct TimeSyntaxTests {
   }
 
   @Test(
-    "The error message quotes the text of the time",
+    "The error for an invalid time quotes the text",
     arguments: [
       ("1:75", #""1:75" is not a time: minutes and seconds of a clock end at 59"#),
       (
@@ -155,7 +155,7 @@ struct TimeSyntaxTests {
     #expect(message { _ = try TimeExpression(parsing: text) } == expected)
   }
 
-  @Test func `The error message escapes and truncates the quoted text`() throws {
+  @Test func `The error for an invalid time escapes and truncates the text`() throws {
     let text = "\u{1B}[2J\n\0\u{202E}é" + String(repeating: "x", count: 1_000_000)
     let shown = try #require(message { _ = try TimeExpression(parsing: text) })
     #expect(shown.hasPrefix(#""\u{1B}[2J\n\0\u{202E}éxxx"#))

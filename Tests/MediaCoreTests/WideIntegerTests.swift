@@ -6,7 +6,7 @@ import Testing
 @testable import OvercrankMediaCore
 
 struct WideIntegerTests {
-  @Test func `Wide integer arithmetic gives the correct sign`() {
+  @Test func `Products and differences of wide integers have exact signs`() {
     forAll(20_000) { random in
       let numbers = (0..<4).map { _ in random.int128() }
       let wide = numbers.map { WideInteger($0) }

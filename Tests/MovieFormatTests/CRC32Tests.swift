@@ -20,7 +20,7 @@ struct CRC32Tests {
     #expect(digits.withUnsafeBytes { CRC32.checksum(of: $0) } == 0xCBF4_3926)
   }
 
-  @Test func `The checksum by tables equals the one computed bit by bit`() {
+  @Test func `CRC-32 by tables equals CRC-32 computed bit by bit`() {
     var random = SeededGenerator(seed: 32)
     for count in 0..<200 {
       let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }

@@ -39,13 +39,13 @@ struct FieldPairsTests {
     ("1aa", ["1", "a", "a"]),
     ("12a1", ["12", "a", "1"]),
   ])
-  func `Joins the two fields of a frame and keeps unpaired fields`(
+  func `Joins the two fields of a video frame and keeps single ones`(
     packets: String, expected: [String]
   ) {
     #expect(paired(packets) == expected)
   }
 
-  @Test func `A reset discards the field and packets that are waiting`() {
+  @Test func `Resetting the field joiner discards a waiting field`() {
     #expect(paired("1a2F", resettingAt: 2) == ["2", "F"])
   }
 

@@ -96,7 +96,7 @@ import Testing
   }
 
   @Test(arguments: 1...12 as ClosedRange<UInt64>)
-  func `An unfinished file holds all samples before the last 200 ms`(seed: UInt64) throws {
+  func `An unfinished movie lacks at most its last 200 ms`(seed: UInt64) throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var random = SeededGenerator(seed: seed &* 77)
@@ -119,7 +119,7 @@ import Testing
   }
 
   @Test(arguments: 1...12 as ClosedRange<UInt64>, [0, 8])
-  func `An unfinished file lacks only its latest unflushed frames`(
+  func `An unfinished movie lacks only frames that were not flushed`(
     seed: UInt64, unflushedFrames: Int
   ) throws {
     let scratch = try Scratch()
@@ -153,7 +153,7 @@ import Testing
   }
 
   @Test(arguments: 1...12 as ClosedRange<UInt64>)
-  func `A finalized file holds every sample of its fragments`(seed: UInt64) throws {
+  func `A finished movie has every sample of its fragments`(seed: UInt64) throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     let samples = Self.samples(seed: seed, count: 200 + Int(seed) * 30)
@@ -181,7 +181,7 @@ import Testing
     #expect(try Self.read(path)[0] == appended[0])
   }
 
-  @Test func `Refuses non-increasing or leaping times and keeps the rest`() throws {
+  @Test func `Refuses a sample time that does not increase or leaps`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var movie = try Self.writer(path)

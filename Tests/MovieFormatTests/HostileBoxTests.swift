@@ -24,7 +24,7 @@ struct HostileBoxTests {
     return bytes.bytes
   }
 
-  @Test func `Boxes nested without end are not entered`() throws {
+  @Test func `Extremely nested movie boxes are not entered`() throws {
     // The outer ones first: each size is eight bytes less than the one before.
     var bytes = BoxBytes()
     for level in 0..<200_000 {
@@ -36,7 +36,7 @@ struct HostileBoxTests {
     #expect(TimedMetadataReader.read(from: path).isEmpty)
   }
 
-  @Test func `Many small boxes are found as few are`() throws {
+  @Test func `Thousands of small movie boxes are all found`() throws {
     var expected: [Box] = []
     var bytes: [UInt8] = []
     // Small boxes, large ones among them, and boxes with sizes of 64 bits.
@@ -96,7 +96,7 @@ struct HostileBoxTests {
         fullBox(BoxType.movieHeader, [0, 0, 600, 0]) + box(BoxType.track, media))
   }
 
-  @Test func `Samples larger than their file are not read`() throws {
+  @Test func `A sample size above the file size is not read`() throws {
     let one = try scratch.write(
       movie(chunks: 2, samplesPerChunk: 1, sampleBytes: 13), as: "one.mov")
     #expect(TimedMetadataReader.read(from: one).map(\.key) == ["key", "key"])

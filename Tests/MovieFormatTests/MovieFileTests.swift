@@ -8,7 +8,7 @@ import Testing
 
 /// The ownership of a recording's file name, from its creation to its end.
 struct MovieFileTests {
-  @Test func `Refuses a second file of one name and restores the old one`() throws {
+  @Test func `Refuses a second writer of a movie file`() throws {
     let scratch = try Scratch()
     let path = try scratch.write([1, 2, 3], as: "a.mov")
     let file = try MovieFile(creating: path, overwrites: true)
@@ -29,7 +29,7 @@ struct MovieFileTests {
     #expect(!FileLock.isHeld(on: path))
   }
 
-  @Test func `A discarded file frees its name unless another file took it`() throws {
+  @Test func `Discarding a movie removes only its own file`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     try MovieFile(creating: path, overwrites: false).discard()
@@ -50,7 +50,7 @@ struct MovieFileTests {
     }
   }
 
-  @Test func `Discarding a deleted file restores the replaced one`() throws {
+  @Test func `Discarding a deleted movie restores the replaced file`() throws {
     let scratch = try Scratch()
     let path = try scratch.write([1, 2, 3], as: "a.mov")
     let file = try MovieFile(creating: path, overwrites: true)
@@ -60,7 +60,7 @@ struct MovieFileTests {
     #expect(try scratch.names() == ["a.mov"])
   }
 
-  @Test func `Replaces a symbolic link itself and restores it on discard`() throws {
+  @Test func `Discarding a movie restores a replaced symbolic link`() throws {
     let scratch = try Scratch()
     let target = try scratch.write([1], as: "target.mov")
     let path = scratch.file("a.mov")
@@ -78,7 +78,7 @@ struct MovieFileTests {
     }
   }
 
-  @Test func `A copy replaces the file only while the file has its name`() throws {
+  @Test func `A finished movie replaces only the unfinished movie`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var file = try MovieFile(creating: path, overwrites: false)

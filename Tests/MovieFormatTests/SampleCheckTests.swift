@@ -7,7 +7,7 @@ import Testing
 
 /// The check value that shows whether all of a sample reached the disk.
 struct SampleCheckTests {
-  @Test func `A sample check in pieces is equal and finds lost sectors`() {
+  @Test func `The checksum of a sample in pieces is that of the whole`() {
     var random = SeededGenerator(seed: 512)
     for _ in 0..<300 {
       let count = Int.random(in: 1...5_000, using: &random)

@@ -12,7 +12,7 @@ import Testing
 struct CodeReaderTests {
   /// The whole set takes minutes; `Benchmarks/Codes` also judges its cost and the peers.
 
-  @Test func `Reads generated codes and no wrong text in two frames`() async throws {
+  @Test func `Reads generated codes and confirms no wrong text`() async throws {
     let count = String(RunSize.cases(30, full: 996))
     let set = try await CodeFrames("--sample", count)
     // The same scenes a moment later. Nearly all are read without a mistake, and not again.
@@ -159,7 +159,7 @@ struct CodeReaderTests {
     }
   }
 
-  @Test func `Filters out false codes read inside other codes`() {
+  @Test func `Removes false codes that were read inside of other codes`() {
     func code(_ type: MetadataObjectType, _ text: String, x: Double = 0) -> DetectedCode {
       DetectedCode(
         type: type, text: text, bytes: Array(text.utf8),

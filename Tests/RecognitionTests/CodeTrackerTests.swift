@@ -28,7 +28,7 @@ struct CodeTrackerTests {
     return try set.pixels(set.frames[0])
   }
 
-  @Test func `Reads a moving code in a small crop of each frame`()
+  @Test func `Follows a moving code in a small crop of each frame`()
     async throws
   {
     let still = try await pixels("qr", "runner 17")
@@ -54,7 +54,7 @@ struct CodeTrackerTests {
     #expect(whole == 3 && crops >= 56, "\(whole) \(crops)")
   }
 
-  @Test func `Accepts a text after two frames and drops a lost code`()
+  @Test func `Reports a code only after it was read in two frames`()
     async throws
   {
     let (first, second) = (try await pixels("qr", "A"), try await pixels("qr", "B"))
@@ -75,7 +75,7 @@ struct CodeTrackerTests {
     #expect(tracker.passes.isEmpty, "a code that is gone costs nothing")
   }
 
-  @Test func `Passes over whole frames alternate between search efforts`() throws {
+  @Test func `Searches of whole frames for codes alternate in effort`() throws {
     let blank = [UInt8](repeating: 128, count: 64 * 64)
     var tracker = CodeTracker(try CodeReader(types: [.qr]), agreement: 2)
     var efforts: [CodeReader.Effort] = []
@@ -104,7 +104,7 @@ struct CodeTrackerTests {
     #expect(try look(PixelRect(x: 900, y: 0, width: 0, height: 0)).isEmpty)
   }
 
-  @Test func `The processor budget rests to keep its share of a processor`() {
+  @Test func `Recognition pauses to keep its share of processor time`() {
     var budget = ProcessorBudget(share: 0.25)
     #expect(budget.rest(at: 5) == 0)
     budget.spend(from: 1_000, used: 100)

@@ -20,7 +20,7 @@ struct DamagedFrameTests {
   /// The number of frames of one image, each with other damage.
   private static let framesPerImage = 8
 
-  @Test func `Objects found in damaged frames lie inside the frame`()
+  @Test func `Codes and faces of a damaged frame lie inside the frame`()
     async throws
   {
     let images = try await SourceImages()

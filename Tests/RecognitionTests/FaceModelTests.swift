@@ -22,7 +22,7 @@ struct FaceModelTests {
     } catch { return error }
   }
 
-  @Test func `A stored dlib detector finds the same faces as the built-in`() async throws {
+  @Test func `A dlib detector read from a file finds the same faces`() async throws {
     let model = try FaceModel(path: FaceImages.model)
     #expect(model.numbers.viewCount == 5 && model.numbers.weights.count == 5 * 3_101)
     let (own, other) = (try FaceReader(), try FaceReader(model: model))
@@ -32,7 +32,7 @@ struct FaceModelTests {
     #expect(try image.withLuma { other.read($0) } == faces)
   }
 
-  @Test func `A detector with a larger window finds faces and their roll`() async throws {
+  @Test func `A face detector with a larger window finds faces`() async throws {
     var numbers = try FaceModel(path: FaceImages.model).numbers
     numbers.weights.removeSubrange(3_101...)
     numbers.viewCount = 1
@@ -53,7 +53,7 @@ struct FaceModelTests {
     #expect(faces.count == image.faces.count)
   }
 
-  @Test func `Refuses a file that is not a model and names the file`() throws {
+  @Test func `The error for an invalid face model file names the file`() throws {
     let stored = try bytes(of: FaceImages.model)
     let cases: [(String, [UInt8], String)] = [
       ("empty.svm", [], "is empty"), ("one.svm", [1], "is truncated"),
@@ -90,7 +90,7 @@ struct FaceModelTests {
     #expect(refusal(large)?.message.contains("16 MiB") == true)
   }
 
-  @Test func `Limits the faces of a detector and refuses large models`() throws {
+  @Test func `Limits the number of faces and refuses large face models`() throws {
     func write(cells: Int, viewCount: Int) throws -> String {
       var numbers = FaceModel.Numbers()
       (numbers.cellSize, numbers.levelCount) = (4, 1_000)
@@ -117,7 +117,7 @@ struct FaceModelTests {
     #expect(try #require(found).count <= FaceDetector.maximumFaces)
   }
 
-  @Test func `Damaged models are refused or search without a crash`() async throws {
+  @Test func `A damaged face model never crashes the search`() async throws {
     let stored = try bytes(of: FaceImages.model)
     let numbers = try FaceModel(path: FaceImages.model).numbers
     let image = try await FaceImages().image("2008_001009")

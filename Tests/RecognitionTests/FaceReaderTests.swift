@@ -14,7 +14,7 @@ struct FaceReaderTests {
     face.overlap(with: box) >= 0.3
   }
 
-  @Test func `Finds the labeled faces and reports no false ones`() async throws {
+  @Test func `Finds the labeled faces and no other faces`() async throws {
     let images = try await FaceImages()
     let reader = try FaceReader()
     var (labeled, found, others, fine) = (0, 0, [String](), 0)
@@ -77,7 +77,7 @@ struct FaceReaderTests {
     }
   }
 
-  @Test func `Searches images of any size and of packed luma`() async throws {
+  @Test func `Searches images of any size and row length for faces`() async throws {
     let reader = try FaceReader()
     #expect(try reader.objects(in: PixelBuffer(format: .gray)).isEmpty)
     for (width, height) in [(1, 1), (2, 1), (3, 17), (40, 40), (1, 5_000), (7_000, 2)] {

@@ -10,7 +10,7 @@ import Testing
 struct FaceRollTests {
   /// All images take some minutes.
 
-  @Test func `Tilted faces are found with the roll of their labels`() async throws {
+  @Test func `Tilted faces are found with the expected roll angle`() async throws {
     let images = try await FaceImages()
     let names = RunSize.isFull ? images.labeledNames : ["2008_001009", "2008_002506"]
     let angles = RunSize.isFull ? [-45.0, -30, -15, 0, 15, 30, 45] : [-30.0, 30]
@@ -123,7 +123,7 @@ struct FaceRollTests {
     }
   }
 
-  @Test func `The roll estimate converges to the angle of the best score`() {
+  @Test func `The roll angle of a face is that of the best score`() {
     for truth in stride(from: -48.0, through: 48, by: 8) {
       for start in [0.0, 30, -30, 200] where abs(min(50, start) - truth) < 50 {
         var count = 0

@@ -76,7 +76,7 @@ struct FaceTrackerTests {
     }
   }
 
-  @Test func `A face id is kept for a second and never reused`() {
+  @Test func `A face keeps its id for one second out of view`() {
     func face(_ x: Double) -> DetectedFace {
       DetectedFace(left: x, top: 0, right: x + 100, bottom: 100, confidence: 1)
     }
@@ -127,7 +127,7 @@ struct FaceTrackerTests {
     #expect(last.count == 3)
   }
 
-  @Test func `Face passes alternate and stay in the area of interest`() async throws {
+  @Test func `Face searches alternate and stay in the area of interest`() async throws {
     let image = try await FaceImages().image("2008_002506")
     var tracker = FaceTracker(try FaceReader())
     var whole: [FaceReader.Pass] = []

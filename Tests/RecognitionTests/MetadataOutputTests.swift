@@ -21,7 +21,7 @@ struct MetadataOutputTests {
     return try CaptureSession(device: camera, format: camera.fastestFormat { _ in true })
   }
 
-  @Test func `Codes have the time of their frame and cost the movie none`()
+  @Test func `Codes have the time of the frame in which they were read`()
     async throws
   {
     let scratch = try Scratch()
@@ -63,7 +63,7 @@ struct MetadataOutputTests {
     #expect(stored.map(\.frameIndex) == Array(1...Int64(stored.count)))
   }
 
-  @Test func `A movie reader gives codes the times of their frames`() async throws {
+  @Test func `Reading codes of a movie gives the times of the frames`() async throws {
     let scratch = try Scratch()
     let set = try await CodeFrames("--only", "code128", "BIB-9")
     try await set.writeMovie(scratch.file("bars.mov"), count: 12)
@@ -86,7 +86,7 @@ struct MetadataOutputTests {
     } catch { #expect(error.code == .outsideSource) }
   }
 
-  @Test func `Keeps only the newest frame waiting and counts skipped ones`() throws {
+  @Test func `A slow code reader gets the newest frame and skips others`() throws {
     let camera = try CaptureDevice.named("synthetic:128x96@240")
     let format = try camera.format(matching: ModeRequest(parsing: "/grey"))
     let gray = [UInt8](repeating: 128, count: 64 * 48)

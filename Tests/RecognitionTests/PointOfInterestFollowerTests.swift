@@ -40,7 +40,7 @@ struct PointOfInterestFollowerTests {
     return max(abs(a.x - b.x), abs(a.y - b.y))
   }
 
-  @Test func `The camera region follows the largest face or a tapped point`()
+  @Test func `The region of interest follows the largest face or a tap`()
     async throws
   {
     let frames = try await frames()
@@ -81,7 +81,7 @@ struct PointOfInterestFollowerTests {
     }
   }
 
-  @Test func `Sets the camera region again in the next stream`() async throws {
+  @Test func `Sets the region of interest again after a session restart`() async throws {
     let first = try #require(try await frames().first)
     let second = MetadataObjectFrame(
       objects: first.objects, presentationTimeStamp: first.presentationTimeStamp, frameIndex: 0,
@@ -118,7 +118,7 @@ struct PointOfInterestFollowerTests {
     }
   }
 
-  @Test func `A failed focus region still sets the exposure region`() async throws {
+  @Test func `The exposure region is set even if the focus region fails`() async throws {
     let frame = try #require(try await frames().first)
     let calls = RefusingCalls(machine: try FakeVideoSystemCalls("uvc-webcam"))
     try DeviceSystem.$calls.withValue(calls) {
@@ -146,7 +146,7 @@ struct PointOfInterestFollowerTests {
     }
   }
 
-  @Test func `Leaves a camera without regions unchanged`() async throws {
+  @Test func `Leaves a camera without a region of interest unchanged`() async throws {
     let frame = try #require(try await frames().first)
     let machine = try FakeVideoSystemCalls("hfr-usb")
     try DeviceSystem.$calls.withValue(machine) {

@@ -26,7 +26,7 @@ struct AudioRetimerTests {
   }
 
   @Test(
-    "Parallel rendering equals serial and reads on the caller",
+    "Rendering audio on several threads gives the same samples",
     arguments: [.spectral, .timeDomain, .varispeed, .lowQuality] as [AudioTimePitchAlgorithm])
   func parallel(_ algorithm: AudioTimePitchAlgorithm) throws {
     let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 2)
@@ -48,7 +48,7 @@ struct AudioRetimerTests {
     }
   }
 
-  @Test func `Parallel rendering stops on cancellation or a read error`() throws {
+  @Test func `A read error or cancellation stops audio threads`() throws {
     struct Broken: Error {}
     let retimer = try AudioRetimer(algorithm: .timeDomain, sampleRate: 48_000, channelCount: 1)
     let mappings = try separateMappings()
@@ -79,7 +79,7 @@ struct AudioRetimerTests {
   }
 
   @Test(
-    "Sample rates and channel counts out of range are refused",
+    "The audio retimer refuses extreme sample rates and channels",
     arguments: [(7999, 1), (192_001, 1), (48_000, 0), (48_000, 65), (-1, -1)])
   func formats(sampleRate: Int, channelCount: Int) {
     #expect(
@@ -89,7 +89,7 @@ struct AudioRetimerTests {
       } == .unsupportedFormat)
   }
 
-  @Test func `Speeds outside 1/32 to 32 are refused unless muted`() throws {
+  @Test func `Audio at a speed outside 1/32 to 32 is refused unless muted`() throws {
     for (above, below) in [(1, 33), (33, 1), (3201, 100)] as [(Int64, Int64)] {
       let mapping = try TimeMapping.of(0, 96_000, at: .of(above, below))
       for algorithm in [AudioTimePitchAlgorithm.spectral, .timeDomain, .varispeed] {
@@ -105,7 +105,7 @@ struct AudioRetimerTests {
     }
   }
 
-  @Test func `Overlapping mappings are refused before any read`() throws {
+  @Test func `The audio retimer refuses overlapping time mappings`() throws {
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
     let first = try TimeMapping(source: .of(0, 1), target: .of(0, 2))
     let overlapping = try TimeMapping(source: .of(0, 1), target: .of(1, 3))
@@ -127,7 +127,7 @@ struct AudioRetimerTests {
     try render([], nil)
   }
 
-  @Test func `A short read is refused and thrown errors are passed on`()
+  @Test func `The audio retimer refuses too few samples from its source`()
     throws
   {
     struct Stop: Error {}
@@ -145,7 +145,7 @@ struct AudioRetimerTests {
     }
   }
 
-  @Test func `Cancellation stops before the next block`() throws {
+  @Test func `Cancelling an audio retimer stops it within a block`() throws {
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
     var written = 0
     let mapping = try TimeMapping.of(0, 48_000, at: .of(1, 8))

@@ -17,7 +17,7 @@ struct FrameBlenderTests {
   ]
 
   @Test(arguments: formats, 0..<5)
-  func `Blended pixels are within one code value of the definition`(
+  func `Each blended pixel is within one level of the exact mean`(
     name: String, curve: Int
   ) throws {
     let format = try #require(LibAVPixelFormat(named: name))
@@ -52,7 +52,7 @@ struct FrameBlenderTests {
     }
   }
 
-  @Test func `Black and white blend in linear light`() throws {
+  @Test func `Black and white frames are blended in linear light`() throws {
     let transfer = TransferFunction(curve: .bt709, red: 0.2126, blue: 0.0722)
     let blender = try #require(
       FrameBlender(
@@ -66,7 +66,7 @@ struct FrameBlenderTests {
     #expect(try blender.finish().packedBytes() == [180, 180, 180, 180])
   }
 
-  @Test func `Frames of another format are refused`() throws {
+  @Test func `The frame blender refuses frames of another pixel format`() throws {
     let transfer = TransferFunction(curve: .bt709, red: 0.2126, blue: 0.0722)
     let pal8 = try #require(LibAVPixelFormat(named: "pal8"))
     #expect(

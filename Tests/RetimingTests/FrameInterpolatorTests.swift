@@ -34,7 +34,7 @@ struct FrameInterpolatorTests {
   }
 
   @Test(arguments: formats, [(16, 16), (17, 19), (33, 70)])
-  func `Scalar code gives the same bytes as SIMD code`(
+  func `Frames interpolated with and without SIMD are equal`(
     name: String, size: (Int, Int)
   ) throws {
     let format = try #require(LibAVPixelFormat(named: name))
@@ -49,7 +49,7 @@ struct FrameInterpolatorTests {
   }
 
   @Test(arguments: ["yuv420p", "yuv420p10le"], [false, true])
-  func `Scalar and SIMD code agree with a downscaled motion search`(
+  func `Interpolation of large frames is equal with and without SIMD`(
     name: String, isFast: Bool
   ) throws {
     let format = try #require(LibAVPixelFormat(named: name))
@@ -63,7 +63,7 @@ struct FrameInterpolatorTests {
 
   @Test(
     arguments: ["yuv420p", "yuv422p", "yuv420p10le", "gray"], [(33, 35), (64, 47), (131, 96)])
-  func `Scalar and SIMD code agree on a static background`(
+  func `Interpolation of a static background is equal without SIMD`(
     name: String, size: (Int, Int)
   ) throws {
     let format = try #require(LibAVPixelFormat(named: name))
@@ -87,7 +87,7 @@ struct FrameInterpolatorTests {
   }
 
   @Test(arguments: [false, true])
-  func `Interpolation does not depend on the thread count`(isFast: Bool) throws {
+  func `Frame interpolation does not depend on the thread count`(isFast: Bool) throws {
     let texture = MovingTexture(seed: 4)
     let frames = try (0..<2).map { try texture.frame(134, 150, movedBy: Double($0) * 5.3, 2) }
     let one = try bytes(frames, at: [0.4], isFast: isFast)
@@ -122,7 +122,7 @@ struct FrameInterpolatorTests {
   }
 
   @Test(arguments: [6.0, 12, 20])
-  func `A moving ball stays one area at its exact position`(step: Double) throws {
+  func `An interpolated ball is whole and at its exact position`(step: Double) throws {
     let (width, height) = (320, 176)
     let background = MovingTexture(seed: 6, longest: 90, shortest: 30)
     func frame(_ x: Double, _ y: Double) throws -> MediaFrame {
@@ -186,7 +186,7 @@ struct FrameInterpolatorTests {
     return count
   }
 
-  @Test func `A burned-in timer stays in place`() throws {
+  @Test func `Frame interpolation keeps a burned-in timer in place`() throws {
     let texture = MovingTexture(seed: 7)
     let (width, height) = (160, 96)
     // Bars like those of digits, in a corner.
@@ -216,7 +216,7 @@ struct FrameInterpolatorTests {
     #expect(10 * log10(255 * 255 * count / max(sum, 1e-9)) > 38)
   }
 
-  @Test func `Scene cuts are detected`() throws {
+  @Test func `The frame interpolator detects scene cuts`() throws {
     let interpolator = try #require(
       FrameInterpolator(width: 96, height: 64, pixelFormat: .yuv420p))
     let scenes = (0..<6).map { MovingTexture(seed: 20 + $0) }
@@ -229,7 +229,7 @@ struct FrameInterpolatorTests {
     }
   }
 
-  @Test func `Unsupported pixel formats and sizes are refused`() throws {
+  @Test func `The frame interpolator refuses unsupported formats and sizes`() throws {
     for name in ["rgb24", "gbrp", "yuva420p", "nv12", "pal8"] {
       let format = try #require(LibAVPixelFormat(named: name))
       #expect(FrameInterpolator(width: 64, height: 64, pixelFormat: format) == nil)

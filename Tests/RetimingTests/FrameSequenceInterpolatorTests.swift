@@ -54,7 +54,7 @@ struct FrameSequenceInterpolatorTests {
     try texture.frame(Self.width, Self.height, movedBy: moved)
   }
 
-  @Test func `An output frame at a capture time is the captured frame`() throws {
+  @Test func `An interpolated frame at a capture time is the captured one`() throws {
     let images = try (0..<3).map { try frame(Double($0) * 6) }
     let made = try outputs(inputs(images))
     #expect(made.map(\.count) == [1, 1, 1, 1, 1, 1, 1, 1, 4])
@@ -67,7 +67,7 @@ struct FrameSequenceInterpolatorTests {
     }
   }
 
-  @Test func `A repeated frame is dropped and its time kept`() throws {
+  @Test func `A repeated frame is replaced by interpolation at its time`() throws {
     // Frame 3 repeats frame 2, with a little noise, as an encoder makes it.
     var images = try (0..<5).map { try frame(Double($0) * 6) }
     images[3] = try MovingTexture.frame(Self.width, Self.height) { x, y in
@@ -81,13 +81,13 @@ struct FrameSequenceInterpolatorTests {
     }
   }
 
-  @Test func `Slow motion is not taken for repeated frames`() throws {
+  @Test func `Very slow motion is not taken for repeated frames`() throws {
     // A tenth of a pixel for each frame, from the beginning.
     let images = try (0..<5).map { try frame(Double($0) * 0.1) }
     _ = try outputs(inputs(images))
   }
 
-  @Test func `A still image is shown to its end`() throws {
+  @Test func `A repeated still image is held to its end`() throws {
     let still = try frame(12)
     let images = try [frame(0), frame(6), still, still, still, still, still, still, still]
     // After four repetitions in a row, one frame counts as a still image, and more follow.
@@ -99,7 +99,7 @@ struct FrameSequenceInterpolatorTests {
     }
   }
 
-  @Test func `A frame is held before a cut and never morphed`() throws {
+  @Test func `Interpolation holds the last frame before a scene cut`() throws {
     let other = MovingTexture(seed: 31)
     let images = try [
       frame(0), frame(6), frame(0, of: other), frame(6, of: other),
@@ -112,13 +112,13 @@ struct FrameSequenceInterpolatorTests {
     #expect(made.contains { $0.image.signalToNoise(truth, border: 12) > 32 })
   }
 
-  @Test func `A frame is held before a jump in playback`() throws {
+  @Test func `Interpolation holds the last frame before a playback jump`() throws {
     let images = try (0..<3).map { try frame(Double($0) * 6) }
     let made = try outputs(inputs(images, disconnected: 1))
     #expect(made[0].image === images[0] && made[0].count == 4)
   }
 
-  @Test func `The fallback policy applies at low confidence`() throws {
+  @Test func `Interpolation of low confidence falls back to hold or blend`() throws {
     let images = try [frame(0), frame(6)]
     let held = try outputs(inputs(images), fallback: .hold, threshold: 1.1)
     #expect(held[0].image === images[0] && held[0].count == 4)

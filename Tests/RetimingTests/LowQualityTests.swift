@@ -13,7 +13,7 @@ struct LowQualityTests {
   }
 
   @Test(
-    "Low quality keeps pitch and length at its fixed speeds",
+    "The lowQuality algorithm keeps the pitch at its speeds",
     arguments: [(1, 2), (2, 3), (666_667, 1_000_000), (4, 5), (1, 1), (5, 4), (3, 2), (2, 1)]
       as [(Int64, Int64)])
   func speeds(above: Int64, below: Int64) throws {
@@ -33,7 +33,7 @@ struct LowQualityTests {
     #expect((fitted.amplitude - 0.5).magnitude < 0.01)
   }
 
-  @Test("Claps are not doubled at 2/3 speed in low quality", arguments: [44_100, 48_000])
+  @Test("The lowQuality algorithm does not double claps at 2/3 speed", arguments: [44_100, 48_000])
   func claps(rate: Int) throws {
     // Bursts of 4 ms, not in step with the grains.
     let length = rate / 250
@@ -60,7 +60,7 @@ struct LowQualityTests {
     #expect(lengths[0] > 0)
   }
 
-  @Test func `Other speeds are refused and the nearest is suggested`() throws {
+  @Test func `Refuses an unsupported speed and suggests the nearest one`() throws {
     for (above, below, nearest) in [
       (3, 5, "2/3"), (1, 8, "1/2"), (9, 10, "1/1"), (31, 1, "2/1"), (1_000_003, 1_000_000, "1/1"),
     ] as [(Int64, Int64, String)] {
@@ -79,7 +79,7 @@ struct LowQualityTests {
     }
   }
 
-  @Test func `Audio at a snapped speed keeps its position`() throws {
+  @Test func `Audio at a snapped speed starts where requested`() throws {
     let audio = Audio.noise(length: 100_000)
     // Audio that plays faster than requested ends early, and slower audio is cut. An exact speed is
     // not reported.

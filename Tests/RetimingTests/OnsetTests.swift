@@ -9,7 +9,7 @@ import Testing
 
 struct OnsetTests {
   @Test(
-    "Bursts are found at all sample rates and block sizes",
+    "Audio onsets are found at all sample rates and block sizes",
     arguments: [8000, 44_100, 48_000, 192_000])
   func bursts(sampleRate: Int) {
     let second = Double(sampleRate)
@@ -40,7 +40,7 @@ struct OnsetTests {
     }
   }
 
-  @Test func `Steady tones and voice pulses and silence have no onsets`() {
+  @Test func `Steady tones and voices and silence have no audio onsets`() {
     let audios: [(Int) -> Float] = [
       { _ in 0 }, { Float(sin(0.1 * Double($0))) },
       // A hundred pulses a second.
@@ -55,7 +55,7 @@ struct OnsetTests {
     }
   }
 
-  @Test func `A faint onset after a loud one is weak`() throws {
+  @Test func `A faint audio onset after a loud one has a low strength`() throws {
     var random = SeededGenerator(seed: 3)
     var plane = (0..<96_000).map { _ in Float.random(in: -0.002...0.002, using: &random) }
     for (start, loudness) in [(20_000, 0.8), (50_000, 0.015), (80_000, 0.7)] as [(Int, Float)] {
@@ -89,7 +89,7 @@ struct OnsetTests {
       breakpoints: Array(breakpoints.dropFirst()))
   }
 
-  @Test func `A speed map inverts exactly and extends past its ends`() throws {
+  @Test func `The inverse of a map from source to output samples is exact`() throws {
     let map = try SpeedMap(piece([(1, 8), (2, 1), (1, 3)], each: 600), origin: 900)
     #expect(map.source(at: 0) == 100)
     #expect(map.source(at: 4800) == 700)
@@ -104,7 +104,7 @@ struct OnsetTests {
   }
 
   @Test(
-    "Locks keep onsets in place with a bounded stretch",
+    "Stretched audio keeps each onset at its exact position",
     arguments: 0..<60 as Range<UInt64>)
   func locks(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
@@ -155,7 +155,7 @@ struct OnsetTests {
     #expect((map.output(at: 201_001) - base.output(at: 201_001)).magnitude < 1e-6)
   }
 
-  @Test func `CrossCorrelation product equals a plain loop`() {
+  @Test func `A vectorized correlation equals a plain loop`() {
     var random = SeededGenerator(seed: 5)
     for count in [0, 1, 7, 8, 9, 64, 961] {
       let first = (0..<count).map { _ in Float.random(in: -1...1, using: &random) }
@@ -168,7 +168,7 @@ struct OnsetTests {
     }
   }
 
-  @Test func `The best correlation is found outside excluded positions`() {
+  @Test func `The best correlation is found outside of excluded positions`() {
     var samples = [Float](repeating: 0, count: 4000)
     var random = SeededGenerator(seed: 6)
     for index in samples.indices { samples[index] = .random(in: -0.1...0.1, using: &random) }
@@ -191,7 +191,7 @@ struct OnsetTests {
     #expect(CrossCorrelation.best(search, in: silence, steps) == 0)
   }
 
-  @Test("Products at several offsets equal those at each offset", arguments: [1, 3, 4, 5, 19])
+  @Test("Correlating several offsets at once gives the same products", arguments: [1, 3, 4, 5, 19])
   func products(count: Int) {
     var random = SeededGenerator(seed: 8)
     for length in [1, 8, 45, 720] {
@@ -211,7 +211,7 @@ struct OnsetTests {
   }
 
   @Test(
-    "Neighbor products equal those with a delayed signal",
+    "Correlation between samples equals that of a delayed signal",
     arguments: [-1, -0.6, 0, 0.000_001, 0.3, 0.999_999])
   func neighbors(offset: Double) {
     var random = SeededGenerator(seed: 9)
@@ -235,7 +235,9 @@ struct OnsetTests {
   }
 
   /// Exact to a thousandth of a sample, so that tones stay 70 dB above their distortion.
-  @Test("A subsample delay is found and applied", arguments: [0.0, 0.03, 0.4, 0.5, -0.27])
+  @Test(
+    "A delay of a fraction of a sample is found and applied",
+    arguments: [0.0, 0.03, 0.4, 0.5, -0.27])
   func between(rest: Double) throws {
     for frequency in [100.0, 1000, 8000, 12_000] {
       let step = 2 * .pi * frequency / 44_100

@@ -7,7 +7,7 @@ import Testing
 
 struct OutputFrameGridTests {
   @Test(
-    "The frame count is the duration in frames rounded up",
+    "An export rounds a partial last frame up to a whole one",
     arguments: [
       // Seconds, frames per second, ticks per second of the source, frames.
       ((11, 1), (30, 1), 12_800, 330), ((4, 1), (30, 1), 12_800, 120),
@@ -28,7 +28,7 @@ struct OutputFrameGridTests {
     #expect(slots.count == expected)
   }
 
-  @Test func `An invalid duration or source tick is refused`() throws {
+  @Test func `The output frame grid refuses an invalid duration or tick`() throws {
     let rate = FrameRate(30)
     for (duration, tick) in [(Rational(0), Rational(0)), (Rational(1), Rational(-1))] {
       let error = #expect(throws: MediaError.self) {
@@ -44,7 +44,7 @@ struct OutputFrameGridTests {
   }
 
   @Test(
-    "Each slot shows the held or the nearest frame",
+    "Each output frame shows the held or the nearest source frame",
     arguments: 0..<500 as Range<UInt64>)
   func slotsShowWhatIsDueOrNearest(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
@@ -98,7 +98,9 @@ struct OutputFrameGridTests {
     }
   }
 
-  @Test("A blend weights each frame by its time in the slot", arguments: 0..<100 as Range<UInt64>)
+  @Test(
+    "A blend weights each frame by its time in the output frame",
+    arguments: 0..<100 as Range<UInt64>)
   func blendIsTheTimeOfEachFrame(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     // In ticks of which a slot has 200.
@@ -135,7 +137,7 @@ struct OutputFrameGridTests {
     }
   }
 
-  @Test func `Unsorted frames are refused and an empty list is allowed`() throws {
+  @Test func `The output frame grid refuses frame times out of order`() throws {
     let slots = try OutputFrameGrid(
       duration: Rational(1), rate: FrameRate(30), sourceTick: Rational(1, over: 1000))
     for sampling in FrameSampling.allCases {

@@ -40,7 +40,7 @@ struct PieceWorkersTests {
     return taken
   }
 
-  @Test func `A worker pauses when its output buffer is full`() throws {
+  @Test func `An audio render thread pauses when its output buffer is full`() throws {
     let channelCount = 64
     var (workers, pieces) = try workers([320_000, 1000], channelCount: channelCount, limit: 2)
     let started = workers.start(0)
@@ -59,7 +59,7 @@ struct PieceWorkersTests {
     workers.stop()
   }
 
-  @Test func `Waiting pieces are limited by memory behind a long one`() throws {
+  @Test func `Audio rendered ahead is limited by memory`() throws {
     let channelCount = 64
     // Two of the short pieces take more than the available space.
     let lengths: [Int64] = [320_000] + [Int64](repeating: 140_000, count: 8)
@@ -90,7 +90,7 @@ struct PieceWorkersTests {
     workers.stop()
   }
 
-  @Test func `All short pieces are rendered before the first is taken`() throws {
+  @Test func `Short audio pieces are rendered ahead on several threads`() throws {
     let lengths = [Int64](repeating: 1000, count: 6)
     var (workers, pieces) = try workers(lengths, channelCount: 1, limit: 2)
     var begun: Set<Int64> = []

@@ -36,7 +36,7 @@ struct PlacementTests {
   }
 
   @Test(
-    "Slow loudness changes are neither early nor late",
+    "Stretched audio keeps slow loudness changes on time",
     arguments: [.spectral, .timeDomain] as [AudioTimePitchAlgorithm], [2, 4, 8] as [Int64])
   func swings(_ algorithm: AudioTimePitchAlgorithm, stretch: Int64) throws {
     for carrier in Carrier.allCases {
@@ -60,7 +60,7 @@ struct PlacementTests {
   }
 
   @Test(
-    "A soft attack out of silence keeps its position",
+    "Stretched audio keeps a soft attack on time",
     arguments: [.spectral, .timeDomain] as [AudioTimePitchAlgorithm])
   func softAttacks(_ algorithm: AudioTimePitchAlgorithm) throws {
     // A twentieth at once, and all of it after 80 ms: by half in the middle.
@@ -82,7 +82,7 @@ struct PlacementTests {
   }
 
   @Test(
-    "Clicks and starts and soft attacks are distinguished",
+    "Onset detection separates clicks from soft attacks",
     arguments: [
       // Milliseconds from silence to the top, and at the top.
       (0, 4, 0.95...1.0, false), (0, 400, 0.4...0.7, false), (50, 400, 0.0...0.1, true),

@@ -26,7 +26,7 @@ struct RampTests {
   private static let speeds: [(Int64, Int64)] = [(1, 1), (1, 8), (2, 1), (1, 32), (7, 3)]
 
   @Test(arguments: SpeedRamp.Easing.allCases, [false, true])
-  func `The speed map of a ramp inverts and matches its curve`(
+  func `The speed map of a ramp matches the curve of the ramp`(
     easing: SpeedRamp.Easing, isPart: Bool
   ) throws {
     for (position, (above, below)) in Self.speeds.enumerated() {
@@ -61,7 +61,7 @@ struct RampTests {
   }
 
   @Test(arguments: SpeedRamp.Easing.allCases, [440.0, 3_001])
-  func `Varispeed follows the exact curve of a ramp`(
+  func `Varispeed audio follows the exact curve of a speed ramp`(
     easing: SpeedRamp.Easing, frequency: Double
   ) throws {
     // A constant speed continues into the ramp, and another one after it starts between two samples.
@@ -94,7 +94,7 @@ struct RampTests {
   }
 
   @Test(arguments: [.spectral, .timeDomain, .varispeed] as [AudioTimePitchAlgorithm])
-  func `Audio at normal speed around ramps equals the source`(
+  func `Audio before and after speed ramps equals the source`(
     algorithm: AudioTimePitchAlgorithm
   ) throws {
     let first = try TimeMapping.of(1_000, 9_600, at: .of(1))
@@ -120,7 +120,7 @@ struct RampTests {
     #expect(samples[(9_600 + 2 * 7_680)...].elementsEqual(audio.samples(20_200, 9_600)[0]))
   }
 
-  @Test func `Reverse and 1/33 speed are refused and holds are silent`() throws {
+  @Test func `The audio retimer refuses reversal and ramps to 1/33 speed`() throws {
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
     let line = try TimeMapping.of(0, 4_800, at: .of(1))
     var error = #expect(throws: MediaError.self) {

@@ -17,18 +17,18 @@ struct RepeatedFrameDetectorTests {
     }
   }
 
-  @Test func `A much smaller frame difference is a repetition`() {
+  @Test func `A frame with a much smaller difference counts as repeated`() {
     #expect(judged([20, 1, 18, 0.4, 21]) == [false, true, false, true, false])
     // The first difference has none before it.
     #expect(judged([1, 1]) == [false, false])
   }
 
-  @Test func `Slow and decelerating motion are not repetitions`() {
+  @Test func `Slow or decelerating motion does not count as repeated`() {
     #expect(!judged([0.6, 0.5, 0.6, 0.4, 0.5]).contains(true))
     #expect(!judged([20, 14, 9, 6, 4, 2.5, 1.5]).contains(true))
   }
 
-  @Test func `A repetition needs a much larger difference before it`() {
+  @Test func `A repeated frame needs a much larger difference before it`() {
     // Measured: a repeated frame that an encoder changed much, and a genuine one of the same ratio.
     #expect(judged([8.62, 2.7]) == [false, true])
     #expect(judged([19.48, 4.86]) == [false, false])
@@ -37,14 +37,14 @@ struct RepeatedFrameDetectorTests {
     #expect(judged([250, 8.1]) == [false, false])
   }
 
-  @Test func `More repetitions than the limit count as a still image`() {
+  @Test func `Too many repeated frames in a row count as a still image`() {
     let limit = RepeatedFrameDetector.longestRepetition
     let frames = judged([20] + Array(repeating: 0, count: 2 * limit + 2))
     let repeated = Array(repeating: true, count: limit)
     #expect(frames == [false] + repeated + [false] + repeated + [false])
   }
 
-  @Test func `A scene cut resets the difference used for comparison`() {
+  @Test func `A scene cut does not make the next frame count as repeated`() {
     #expect(judged([80, 3, 3]) == [false, true, true])
     #expect(judged([80, 3, 3], cutAfter: 1) == [false, false, false])
   }

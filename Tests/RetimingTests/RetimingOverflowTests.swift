@@ -8,7 +8,7 @@ import Testing
 /// Numbers at the edge of what fits: counts of samples and frames fit, or are typed errors.
 struct RetimingOverflowTests {
   @Test(arguments: 0..<60 as Range<UInt64>)
-  func `An extreme sample count fits or throws`(seed: UInt64) throws {
+  func `An extreme audio duration gives a sample count or throws`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let retimer = try AudioRetimer(
       algorithm: AudioTimePitchAlgorithm.allCases[
@@ -28,7 +28,7 @@ struct RetimingOverflowTests {
   }
 
   @Test(arguments: 0..<60 as Range<UInt64>)
-  func `An extreme output frame count fits or throws`(seed: UInt64) {
+  func `An extreme duration gives an output frame count or throws`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<200 {
       let (duration, tick) = (random.extremeTime().seconds, random.extremeTime().seconds)
@@ -42,7 +42,9 @@ struct RetimingOverflowTests {
   }
 
   @Test(arguments: AudioTimePitchAlgorithm.allCases.filter { $0 != .mute })
-  func `Audio at the end of the number range throws`(algorithm: AudioTimePitchAlgorithm) throws {
+  func `Audio at extreme sample positions throws an error`(
+    algorithm: AudioTimePitchAlgorithm
+  ) throws {
     let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
     let start = Int64.max - 3_000
     for slower in [1, 2] as [Int64] {

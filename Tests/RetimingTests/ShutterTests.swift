@@ -48,7 +48,7 @@ struct ShutterTests {
   }
 
   @Test(arguments: 0..<60 as Range<UInt64>)
-  func `A blend weights each frame by its time in the open shutter`(seed: UInt64) throws {
+  func `Motion blur weights each frame by its time in the shutter`(seed: UInt64) throws {
     let scene = try Scene(seed: seed)
     let shutter = try #require(scene.shutter)
     let made = try scene.grid.frames(
@@ -71,7 +71,7 @@ struct ShutterTests {
   }
 
   @Test(arguments: 0..<60 as Range<UInt64>)
-  func `An exposure synthesizes instants if captured frames are few`(
+  func `Motion blur synthesizes frames if captured frames are few`(
     seed: UInt64
   ) throws {
     let scene = try Scene(seed: seed)
@@ -121,7 +121,7 @@ struct ShutterTests {
     }
   }
 
-  @Test func `A full shutter equals a blend and bad angles are refused`() throws {
+  @Test func `A shutter angle of 360 degrees equals blending all frames`() throws {
     for text in ["0", "-1", "361", "x", "1/0", "360.0001"] {
       #expect(throws: MediaError.self) { try ShutterAngle(parsing: text) }
     }

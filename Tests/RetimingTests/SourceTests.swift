@@ -23,7 +23,7 @@ struct SourceTests {
   }
 
   @Test(arguments: [AudioTimePitchAlgorithm.spectral, .timeDomain, .varispeed, .lowQuality])
-  func `Each segment reads its own source in its direction`(
+  func `Each audio segment reads its own source in its direction`(
     algorithm: AudioTimePitchAlgorithm
   ) throws {
     // The source time continues from one source to the next, so only the source distinguishes them.

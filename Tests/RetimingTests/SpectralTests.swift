@@ -21,7 +21,7 @@ struct SpectralTests {
   }
 
   @Test(
-    "A click stays near its position in spectral stretching",
+    "Spectral stretching moves a click by few samples",
     arguments: [(1, 2, 7.0), (1, 4, 25), (1, 8, 60), (2, 1, 3)] as [(Int64, Int64, Double)])
   func onset(above: Int64, below: Int64, milliseconds: Double) throws {
     let retimer = try AudioRetimer(algorithm: .spectral, sampleRate: 48_000, channelCount: 1)
@@ -47,7 +47,7 @@ struct SpectralTests {
     #expect(error.magnitude <= milliseconds)
   }
 
-  @Test func `Spectral stretching keeps equal channels and stereo image`() throws {
+  @Test func `Spectral stretching keeps equal channels equal`() throws {
     let retimer = try AudioRetimer(algorithm: .spectral, sampleRate: 48_000, channelCount: 2)
     let mapping = try TimeMapping.of(20_000, 6000, at: .of(1, 8))
     let same = try retimer.render(
@@ -65,7 +65,7 @@ struct SpectralTests {
     #expect(power(left[1]) < power(left[0]) / 1000)
   }
 
-  @Test func `Spectral joins between speeds do not click`() throws {
+  @Test func `Spectral stretching does not click at a change of speed`() throws {
     let joined = try JoinedSpeeds(.spectral, each: 4000)
     for mapping in joined.mappings.dropFirst() {
       let join = Int(mapping.target.start.seconds.doubleValue * 48_000 + 0.5)
@@ -77,7 +77,7 @@ struct SpectralTests {
     #expect(joined.isCopiedAtSpeedOne)
   }
 
-  @Test func `The spectral engine writes nothing to standard error`() async throws {
+  @Test func `Spectral stretching writes nothing to standard error`() async throws {
     let result = try await #require(
       processExitsWith: .success, observing: [\.standardErrorContent]
     ) {

@@ -24,7 +24,7 @@ struct TimeDomainTests {
   }
 
   @Test(
-    "Sines with fractional periods stay clean",
+    "Time-domain stretching keeps sines of any period undistorted",
     arguments: [.timeDomain, .lowQuality] as [AudioTimePitchAlgorithm], [(1, 2), (2, 1)])
   func betweenSamples(_ algorithm: AudioTimePitchAlgorithm, _ speed: (Int64, Int64)) throws {
     for frequency in [100.0, 1000, 8000] {
@@ -34,7 +34,9 @@ struct TimeDomainTests {
     }
   }
 
-  @Test("Tones continue through accents", arguments: [(4, 5), (1, 2), (2, 1)] as [(Int64, Int64)])
+  @Test(
+    "Time-domain stretching keeps a tone under louder beats",
+    arguments: [(4, 5), (1, 2), (2, 1)] as [(Int64, Int64)])
   func accents(above: Int64, below: Int64) throws {
     // Four times a second 4 ms of noise, 12 dB below the tone.
     let noise = Audio.noise(length: 200_000).channels[0]
@@ -55,7 +57,7 @@ struct TimeDomainTests {
   }
 
   @Test(
-    "Each clap is heard once and whole at its position",
+    "Time-domain stretching keeps each clap once and on time",
     arguments: [(1, 8), (1, 4), (1, 2), (4, 5), (3, 2), (2, 1)] as [(Int64, Int64)])
   func claps(above: Int64, below: Int64) throws {
     // Bursts of 2 ms, 0.2 to 0.3 s apart.
@@ -109,7 +111,7 @@ struct TimeDomainTests {
     }
   }
 
-  @Test func `Audio continues across a speed change without a click`() throws {
+  @Test func `Time-domain stretching does not click at a change of speed`() throws {
     let joined = try JoinedSpeeds(.timeDomain, each: 4002)
     let rough = joined.roughness(1..<joined.samples.count - 1)
     Measured.note("time-domain joins", "roughness \(rough)")
@@ -117,7 +119,7 @@ struct TimeDomainTests {
     #expect(joined.isCopiedAtSpeedOne)
   }
 
-  @Test func `Onsets keep their positions on a ramp of many speeds`() throws {
+  @Test func `Time-domain stretching keeps onsets on time in a speed ramp`() throws {
     // From 9/8 down to 1/8 and up again in steps of 10 ms, with a burst every 60 ms.
     let noise = Audio.noise(length: 200_000).channels[0]
     let audio = Audio(

@@ -90,7 +90,7 @@ struct VarispeedTests {
   }
 
   @Test(
-    "Varispeed filters only frequencies above the Nyquist limit",
+    "Varispeed removes only frequencies above the Nyquist limit",
     arguments: [(0.9, 0.9...1.1), (1.1, 0...1e-4)])
   func band(part: Double, gains: ClosedRange<Double>) throws {
     // At twice the speed, half of the band goes.

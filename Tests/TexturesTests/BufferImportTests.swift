@@ -51,7 +51,7 @@ struct BufferImportTests {
   }
 
   @Test(arguments: ["yuyv422", "uyvy422", "nv12", "gray", "yuv420p", "bgra"])
-  func `An imported frame has the pixels of an uploaded frame`(
+  func `A frame imported as a DMA-BUF equals an uploaded frame`(
     name: String
   ) async throws {
     let (sample, driver) = try await sample(try #require(LibAVPixelFormat(named: name)))
@@ -79,7 +79,7 @@ struct BufferImportTests {
     #expect(driver.exportCount == 1)
   }
 
-  @Test func `The cache reports why it could not import a frame`() async throws {
+  @Test func `The texture cache reports why a frame was not imported`() async throws {
     let refusing = try await sample(.yuyv422, .failure).sample
     let copied = try await sample(.yuyv422, .nothing).sample
     let deep = try await sample(try #require(LibAVPixelFormat(named: "gray16le"))).sample

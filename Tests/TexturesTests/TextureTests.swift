@@ -92,7 +92,7 @@ struct TextureTests {
   ]
 
   @Test(arguments: formats)
-  func `Textures match the CPU converter in every pixel format`(name: String) throws {
+  func `Drawn textures match software conversion in every format`(name: String) throws {
     let context = try OffscreenContext(width: Self.width, height: Self.height)
     let cache = try TextureCache()
     let renderer = try TextureRenderer()
@@ -140,7 +140,7 @@ struct TextureTests {
     mutating func release() { sample = nil }
   }
 
-  @Test func `Textures are reused and hold a frame until it is drawn`()
+  @Test func `A texture keeps its frame buffer until the frame is drawn`()
     async throws
   {
     var captured = try await Captured("/yuyv")
@@ -177,7 +177,7 @@ struct TextureTests {
   }
 
   @Test(arguments: ["/mjpg", "/yuyv", "/grey"])
-  func `A drawn texture shows the frame number of its sample`(mode: String) async throws {
+  func `A drawn texture shows the painted number of its frame`(mode: String) async throws {
     let captured = try await Captured(mode)
     try checkNumber(try #require(captured.sample))
     await captured.session.stopRunning()
@@ -197,7 +197,7 @@ struct TextureTests {
     #expect(!context.rendererName.isEmpty)
   }
 
-  @Test func `A texture that outlives its cache is still deleted`() throws {
+  @Test func `A texture is deleted even if the cache is deallocated first`() throws {
     let context = try OffscreenContext(width: 16, height: 16)
     let image = try patches()
     var texture: FrameTexture? = try TextureCache().texture(for: image)
@@ -208,7 +208,7 @@ struct TextureTests {
     withExtendedLifetime(context) {}
   }
 
-  @Test func `Textures of a failed upload are deleted`() throws {
+  @Test func `A failed frame upload deletes the textures of the frame`() throws {
     let context = try OffscreenContext(width: 16, height: 16)
     let cache = try TextureCache()
     let image = try patches()
@@ -225,7 +225,7 @@ struct TextureTests {
     context.makeCurrent()
   }
 
-  @Test func `Deleting a context leaves another one current`() throws {
+  @Test func `Deleting an OpenGL context leaves another context current`() throws {
     var first: OffscreenContext? = try OffscreenContext(width: 16, height: 16)
     let second = try OffscreenContext(width: Self.width, height: Self.height)
     #expect(first?.width == 16)
@@ -236,7 +236,7 @@ struct TextureTests {
     #expect(try difference(second.pixelBuffer(), image) <= 2)
   }
 
-  @Test func `Rejects sizes that the renderer cannot handle`() throws {
+  @Test func `Rejects frame sizes that the OpenGL renderer cannot draw`() throws {
     let error = #expect(throws: MediaError.self) {
       try OffscreenContext(width: 1_000_000, height: 16)
     }
