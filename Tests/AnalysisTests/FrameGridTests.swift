@@ -62,7 +62,7 @@ struct FrameGridTests {
     #expect(grid.isCoarse && grid.gaps.isEmpty)
   }
 
-  @Test func `A frame rate change starts a segment but a gap does not`() {
+  @Test func `A gap in frame times does not count as a frame rate change`() {
     var ticks: [Int64] = [0]
     func add(_ count: Int, _ interval: Int64) {
       for _ in 0..<count { ticks.append(ticks[ticks.count - 1] + interval) }

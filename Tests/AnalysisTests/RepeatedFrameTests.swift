@@ -42,14 +42,14 @@ struct RepeatedFrameTests {
     #expect(found(differences(200) { (20..<180).contains($0) ? (60, 0) : (0, 0) }).isEmpty)
   }
 
-  @Test func `An object that slowly reverses repeats no frame`() {
+  @Test func `A slowly reversing object is not taken for repeated frames`() {
     for phase in stride(from: 0.0, through: 0.5, by: 0.05) {
       let clip = differences(120) { (abs(Double($0) - 60 + phase) * 9, 0) }
       #expect(found(clip).isEmpty, "\(phase)")
     }
   }
 
-  @Test func `An object that bounces back repeats no frame`() {
+  @Test func `A bouncing object is not taken for repeated frames`() {
     var clip = differences(120) { ($0 == 60 ? 3 : 50, 0) }
     #expect(found(clip) == [60])
     clip[60]?.around = 80

@@ -130,7 +130,7 @@ struct StillComposerTests {
     }
   }
 
-  @Test func `Refuses a range after the last frame of a movie`() throws {
+  @Test func `Refuses a still image of a range after the last frame`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var recipe = MovieRecipe.constant(240, count: 24)

@@ -37,7 +37,7 @@ struct TimingAuditTests {
   }
 
   @Test(arguments: Codec.allCases)
-  func `The audit finds planted gaps and repeated or frozen frames`(
+  func `A timing audit finds gaps and repeated or frozen frames`(
     _ codec: Codec
   ) throws {
     var recipe = recipe(codec)

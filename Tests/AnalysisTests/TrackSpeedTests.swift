@@ -96,7 +96,7 @@ struct TrackSpeedTests {
   }
 
   @Test(arguments: [1.0, 3])
-  func `A bounce widens only the speed intervals around it`(scatter: Double) throws {
+  func `A bounce widens the speed uncertainty only near the bounce`(scatter: Double) throws {
     // Some frames are missing, so that intervals differ.
     let times = (0..<70).filter { ![11, 12, 20, 45, 52, 53, 54].contains($0) }
     var (around, elsewhere) = (IntervalTally(), IntervalTally())
@@ -120,7 +120,7 @@ struct TrackSpeedTests {
   }
 
   @Test(arguments: [28, 31, 32], [1.0, 3])
-  func `A bounce next to a lost frame widens the speed intervals`(
+  func `A bounce next to a lost frame widens the speed uncertainty`(
     lost: Int, scatter: Double
   ) throws {
     var tallies: [Int: IntervalTally] = [:]
@@ -144,7 +144,7 @@ struct TrackSpeedTests {
 
   /// Tracks without five known positions in a row, whose scatter must widen the intervals.
   @Test(arguments: [1.0, 3, 10], [3, 4, 28])
-  func `The scatter of a short track widens its speed intervals`(scatter: Double, count: Int) {
+  func `Scattered positions of a short track widen speed uncertainty`(scatter: Double, count: Int) {
     var tally = IntervalTally()
     for seed in 0..<400 as Range<UInt64> {
       let (track, truth) = Self.bounce(

@@ -64,7 +64,7 @@ struct AudioReaderTests {
 
   /// AAC has blocks of 1024 samples, so lengths near a multiple of 1024 are the hard cases.
   @Test(arguments: [1, 1_023, 1_024, 1_025, 2_048, 47_104, 48_000, 48_128, 48_129, 49_151])
-  func `AAC has exactly the samples that were encoded`(count: Int) throws {
+  func `Decoded AAC has exactly the encoded number of samples`(count: Int) throws {
     for container in ["mov", "mp4"] {
       let asset = try asset("aac", count: count, container: container)
       #expect(asset.audioTrack?.sampleCount == Int64(count), "\(container)")

@@ -28,7 +28,7 @@ struct DataReferenceTests {
     return try directory.write(movie.bytes, as: "reference.mov")
   }
 
-  @Test func `A movie with frames in another file is refused by name`() async throws {
+  @Test func `A movie whose frames are in another file is refused`() async throws {
     let location = Array("file:///tmp/other.mov".utf8) + [0]
     for entry in [
       entry("url ", flags: 0, location), entry("alis", flags: 0, Array(repeating: 1, count: 150)),

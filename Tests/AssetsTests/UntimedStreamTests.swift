@@ -33,7 +33,7 @@ struct UntimedStreamTests {
     #expect(frames.entries.count == 6 && frames.averageFrameRate == 30)
   }
 
-  @Test func `A single image needs no time`() async throws {
+  @Test func `A single image file is read without a frame time`() async throws {
     let path = directory.file("one.png")
     try await FFmpeg.make(path, ["-f", "lavfi", "-i", "testsrc2=s=64x48", "-frames:v", "1"])
     #expect(try Asset(path: path).videoTrack?.frameCount == 1)

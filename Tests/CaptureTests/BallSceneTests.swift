@@ -77,7 +77,9 @@ struct BallSceneTests {
   }
 
   @Test(arguments: sizes)
-  func `All pixel formats show the same image and frame number`(width: Int, height: Int) throws {
+  func `Synthetic frames show the same image in every pixel format`(
+    width: Int, height: Int
+  ) throws {
     let drawings = try [Settings.Layout.gray, .yuyv, .mjpeg].map {
       try Drawing(settings(width, height, $0))
     }
@@ -100,8 +102,7 @@ struct BallSceneTests {
   }
 
   @Test(arguments: sizes)
-  func `The ball is within a quarter pixel of its computed position`(width: Int, height: Int) throws
-  {
+  func `The synthetic ball is within 1/4 pixel of its formula`(width: Int, height: Int) throws {
     for (ball, rate) in [
       (BouncingBall(), 240),
       (BouncingBall(height: Rational(13, over: 10), period: Rational(1, over: 10)), 2_000),

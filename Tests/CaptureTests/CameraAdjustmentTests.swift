@@ -55,7 +55,7 @@ struct CameraAdjustmentTests {
     #expect(events == [[], [], [begins], [], [], [], [], [], [ends], [], [begins]])
   }
 
-  @Test func `The focus status starts and ends an adjustment at once`() {
+  @Test func `The autofocus status starts and ends a focus adjustment`() {
     var detector = AdjustmentDetector()
     let events = [false, true, true, false].map {
       detector.see(AdjustmentReading(isFocusing: $0)).map(\.isAdjusting)

@@ -213,7 +213,7 @@ struct CaptureLoopTests {
     #expect(taken.ledger.expected == 20)
   }
 
-  @Test func `A stalled writer holds few driver buffers and loses nothing`() throws {
+  @Test func `A stalled writer holds few driver buffers and loses no frame`() throws {
     let rate = FrameRate(240)
     let frames: [ScriptedDriver.Step] = try (0..<24).map {
       .frame(try observation($0, rate), byteCount: 4_096)
@@ -252,7 +252,7 @@ struct CaptureLoopTests {
   }
 
   @Test(arguments: [false, true])
-  func `A take copies frames when another sink keeps buffers`(isAlone: Bool) throws {
+  func `A take copies frames if another output keeps the buffers`(isAlone: Bool) throws {
     let rate = FrameRate(240)
     let frames = try (0..<Int64(4)).map { index in
       ScriptedDriver.Step.frame(try observation(index, rate), byteCount: 64)
@@ -278,7 +278,7 @@ struct CaptureLoopTests {
     #expect(queue.endNumber == 4)
   }
 
-  @Test func `A deallocated queue returns the buffers of its frames`() throws {
+  @Test func `A deallocated frame queue returns its buffers to the driver`() throws {
     let rate = FrameRate(240)
     let driver = ScriptedDriver([.frame(try observation(0, rate), byteCount: 64)], bufferCount: 8)
     let pool = BufferPool(driver)

@@ -62,7 +62,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     session.stopRunning()
   }
 
-  @Test func `A kept sample stays intact when the session restarts`() async throws {
+  @Test func `A sample buffer stays intact after its session restarts`() async throws {
     let input = try synthetic()
     let session = CaptureSession(input)
     let output = VideoDataOutput()

@@ -97,7 +97,7 @@ import Testing
     }
   }
 
-  @Test func `Rejects odd angles and manual changes of auto mirroring`() throws {
+  @Test func `Rejects unsupported angles and changes to auto mirroring`() throws {
     let (layout, image) = try image("grey")
     let session = try session(layout, "grey", image)
     try session.addOutput(VideoDataOutput())
@@ -217,7 +217,7 @@ import Testing
     }
   }
 
-  @Test func `Stabilization follows the preferred mode while streaming`()
+  @Test func `The preferred stabilization mode applies while streaming`()
     async throws
   {
     let machine = try FakeVideoSystemCalls("sensor-module")

@@ -49,7 +49,7 @@ struct ControlAssignmentTests {
   }
 
   @Test(
-    "Parses decimal and hexadecimal numbers and menu items",
+    "Control values are parsed as numbers or menu items",
     arguments: [
       ("gain=15", "gain=15"), ("gain=0x0f", "gain=15"), ("gain=default", "gain=0"),
       ("0x00980913=5", "gain=5"), ("horizontal_flip=on", "horizontal_flip=1"),
@@ -90,7 +90,7 @@ struct ControlAssignmentTests {
   }
 
   @Test(
-    "Rejects an invalid assignment and suggests a valid one",
+    "Rejects an invalid control value and suggests a valid one",
     arguments: [
       ("gain=256", "control_out_of_range", "choose 0 to 255 in steps of 5"),
       ("gain=-1", "control_out_of_range", "choose 0 to 255 in steps of 5"),
@@ -139,7 +139,7 @@ struct ControlAssignmentTests {
     #expect(driver.writes == [])
   }
 
-  @Test func `Rejects a repeated control and a write to an inactive one`() throws {
+  @Test func `Rejects setting a control twice or an inactive control`() throws {
     let twice = try #require(throws: MediaError.self) { try set("gain=5", "gain=10") }
     #expect(twice.code == .badAssignment)
     let automatic = try #require(throws: MediaError.self) {
@@ -149,7 +149,7 @@ struct ControlAssignmentTests {
     #expect(driver.writes == [])
   }
 
-  @Test func `A failed assignment restores the controls set before it`() throws {
+  @Test func `A failed control assignment restores the controls set before`() throws {
     driver.change { $0.writeErrors[.lock3A] = 5 }
     let error = try #require(throws: MediaError.self) {
       try set("gain=10", "horizontal_flip=1", "3a_lock=1")

@@ -82,7 +82,7 @@ struct ExposureGuardTests {
     #expect(ExposureGuard.longestExposure(in: duration) == expected)
   }
 
-  @Test func `Automatic exposure stays on but cannot lengthen frames`() {
+  @Test func `Auto exposure stays on but cannot lower the frame rate`() {
     let camera = PaperCamera.webcam()
     let guardian = ExposureGuard(camera, frameDuration: frame)
     guardian.apply()
@@ -96,7 +96,7 @@ struct ExposureGuardTests {
     #expect(camera.value(.wideDynamicRange) == 1)
   }
 
-  @Test func `A long manual exposure is shortened and then restored`() {
+  @Test func `The exposure guard shortens a long exposure and restores it`() {
     let camera = PaperCamera.webcam(mode: 1)
     let guardian = ExposureGuard(camera, frameDuration: frame)
     guardian.apply()
@@ -132,7 +132,7 @@ struct ExposureGuardTests {
     #expect(other.weaknesses == [.keepsDynamicFrameRate])
   }
 
-  @Test func `A control that cannot be restored is listed by name`() {
+  @Test func `The exposure guard names a control that it cannot restore`() {
     let camera = PaperCamera.webcam()
     let guardian = ExposureGuard(camera, frameDuration: frame)
     guardian.apply()

@@ -65,7 +65,7 @@ struct FakeCameraTests {
   }
 
   @Test(arguments: [1, 2])
-  func `A locked camera keeps its frame rate in low light`(
+  func `A locked frame rate stays constant in low light`(
     darkness: Int
   ) throws {
     let machine = try FakeVideoSystemCalls("hfr-usb dark=\(darkness)")
@@ -82,7 +82,7 @@ struct FakeCameraTests {
     #expect(values(machine) == before)
   }
 
-  @Test func `An unlocked camera halves its frame rate in low light`() throws {
+  @Test func `A frame rate that is not locked halves in low light`() throws {
     let machine = try FakeVideoSystemCalls("hfr-usb dark=2")
     let input = try input(machine, "640x360@240/mjpg")
     let measured = try input.measure(for: DeviceInput.verificationDuration)
@@ -165,7 +165,7 @@ struct FakeCameraTests {
     #expect(account.ledger.isBalanced && account.ledger.dropped == 0)
   }
 
-  @Test func `A frame rate change by another program counts no loss`() throws {
+  @Test func `A rate change by another program counts no frame as lost`() throws {
     let machine = try FakeVideoSystemCalls("hfr-usb rateswap=500")
     let (_, account, _) = try take(
       input(machine, "640x360@240/mjpg"), on: machine, CaptureLimit(frameCount: 1_500))

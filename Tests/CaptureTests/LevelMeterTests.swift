@@ -78,7 +78,9 @@ struct LevelMeterTests {
   }
 
   @Test(arguments: AudioFormat.SampleFormat.allCases)
-  func `A sample reads back as stored in every sample format`(layout: AudioFormat.SampleFormat) {
+  func `An audio sample reads back unchanged in each sample format`(
+    layout: AudioFormat.SampleFormat
+  ) {
     let format = AudioFormat(layout, sampleRate: 48_000, channelCount: 1)
     let values = [-1, -0.75, -0.5, 0, 0.25, 0.5, 0.96875]
     let stored = bytes(format, count: values.count) { sample, _ in values[sample] }

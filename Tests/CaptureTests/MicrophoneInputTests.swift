@@ -11,7 +11,7 @@ import Testing
 
 struct MicrophoneInputTests {
   @Test(arguments: [AudioFormat.SampleFormat.s16, .s32, .float])
-  func `Every audio sample has the right position and timestamp`(format: AudioFormat.SampleFormat)
+  func `Audio sample positions and times match those of the card`(format: AudioFormat.SampleFormat)
     async throws
   {
     let listening = try Listening(format: format) { $0.length = 480 * 150 }
@@ -39,7 +39,7 @@ struct MicrophoneInputTests {
     #expect(ledger.isBalanced && ledger.offered == 150 && ledger.delivered == 150)
   }
 
-  @Test func `An overrun or a suspension becomes a gap of its length`()
+  @Test func `An audio overrun or suspension becomes a gap of equal length`()
     async throws
   {
     let listening = try Listening {

@@ -56,7 +56,7 @@ struct MicrophoneSessionTests {
     #expect(!card.isOpen)
   }
 
-  @Test func `Connections match the media type and can be disabled`()
+  @Test func `Capture connections match the media type and can be disabled`()
     async throws
   {
     let listening = try Listening { $0.length = 480 * 50 }
@@ -156,7 +156,7 @@ struct MicrophoneSessionTests {
     await session.stopRunning()
   }
 
-  @Test func `The next start reopens a microphone that was unplugged`() async throws {
+  @Test func `Starting the session again reopens an unplugged microphone`() async throws {
     let listening = try Listening {
       $0.length = 480 * 60
       $0.faults = [.init(at: 480 * 2, .unplug)]

@@ -40,7 +40,7 @@ import Testing
     return stamps
   }
 
-  @Test func `Maximum pace keeps frame times and numbers without losses`() throws {
+  @Test func `A synthetic camera at maximum pace keeps exact frame times`() throws {
     let driver = try driver()
     #expect(driver.waitsForTakers)
     let stamps = try stamps(1_000, of: driver)
@@ -165,7 +165,7 @@ import Testing
     #expect(abs((end - time).doubleValue) < 0.2, "\(end) \(time)")
   }
 
-  @Test func `An unread output blocks the camera until the session stops`()
+  @Test func `At maximum pace an unread output blocks the camera`()
     async throws
   {
     let camera = try CaptureDevice.named("synthetic:128x96@240?pace=max")

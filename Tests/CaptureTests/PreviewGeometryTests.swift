@@ -68,7 +68,7 @@ struct PreviewGeometryTests {
     }
   }
 
-  @Test func `Converting to the view and back returns the same point`() throws {
+  @Test func `Converting a point to the view and back returns the point`() throws {
     var random = SeededGenerator(seed: 25)
     for _ in 0..<2_000 {
       let corner = try #require(Self.corners.randomElement(using: &random))

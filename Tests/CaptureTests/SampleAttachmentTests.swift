@@ -151,7 +151,7 @@ struct SampleAttachmentTests {
       (1, 40, 1, 7, nil, true, 4_000, nil), (1, 40, 0, nil, 9, true, 4_000, 9),
       (nil, 40, nil, 3, 9, true, 4_000, 3), (1, nil, nil, nil, nil, true, nil, nil),
     ] as [(Int64?, Int64?, Int64?, Int64?, Int64?, Bool?, Int64?, Int64?)])
-  func `Only manual exposure and gain are reported`(
+  func `Only a manual exposure or gain is attached to frames`(
     mode: Int64?, time: Int64?, automaticGain: Int64?, gain: Int64?, sensor: Int64?,
     isByHand: Bool?, microseconds: Int64?, reportedGain: Int64?
   ) {

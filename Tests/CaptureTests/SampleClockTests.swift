@@ -54,7 +54,7 @@ private struct SlowLine {
 
 struct SampleClockTests {
   @Test(arguments: 0..<10)
-  func `Sample times match an exact least-squares line`(seed: Int) throws {
+  func `Audio sample times match an exact least-squares line`(seed: Int) throws {
     var random = SeededGenerator(seed: UInt64(seed) &+ 7)
     let rate = [8_000, 44_100, 48_000, 192_000].randomElement(using: &random) ?? 48_000
     let drift = Int64.random(in: -200...200, using: &random)
@@ -86,7 +86,7 @@ struct SampleClockTests {
   }
 
   @Test(arguments: [-200, -50, 0, 50, 200] as [Int64], [44_100, 48_000, 96_000] as [Int64])
-  func `Sample times are right to 0.4 ms despite 4 ms of jitter`(
+  func `Audio sample times are within 0.4 ms despite 4 ms of jitter`(
     drift: Int64, rate: Int64
   ) throws {
     var random = SeededGenerator(seed: UInt64(bitPattern: drift) &+ UInt64(rate))
@@ -113,7 +113,7 @@ struct SampleClockTests {
     #expect(abs(partsPerMillion - Double(drift)) < 40, "\(partsPerMillion) ppm")
   }
 
-  @Test func `A sample clock has no time before its first timestamp`() {
+  @Test func `An audio sample clock has no time before a first timestamp`() {
     var clock = SampleClock(nominalRate: 48_000)
     #expect(clock.nanoseconds(ofSample: 0, rounding: .towardZero) == nil && !clock.isSet)
     clock.observe(sample: 480, nanoseconds: 5_000_000_000)
@@ -124,7 +124,7 @@ struct SampleClockTests {
     #expect(clock.nanoseconds(ofSample: 480, rounding: .towardZero) == 5_000_000_000)
   }
 
-  @Test func `Restarting a sample clock keeps its measured rate`() {
+  @Test func `Restarting an audio sample clock keeps the measured rate`() {
     var clock = SampleClock(nominalRate: 48_000)
     // 100 ppm too slow.
     for number in 0..<600 as Range<Int64> {
@@ -138,7 +138,7 @@ struct SampleClockTests {
       clock.nanoseconds(ofSample: 1_480_000, rounding: .halfAwayFromZero) == 80_001_000_000)
   }
 
-  @Test func `Extreme timestamps do not crash the sample clock`() {
+  @Test func `Extreme timestamps do not crash the audio sample clock`() {
     var random = SeededGenerator(seed: 99)
     let strange: [Int64] = [.min, .min + 1, -1, 0, 1, 1 << 24, 1 << 38, 1 << 62, .max]
     for _ in 0..<200 {

@@ -38,7 +38,7 @@ struct SanitizerTests {
   private static let mistake = ProcessInfo.processInfo.environment["SANITIZER_MISTAKE"]
   private static let whyNot: Comment = "only Tests/sanitize.sh asks for mistakes"
 
-  @Test func `Two threads count under a lock`() throws {
+  @Test func `The thread sanitizer accepts a counter under a lock`() throws {
     let counter = Counter()
     try counter.onTwoThreads { counter, _ in
       for _ in 0..<100_000 { counter.locked.withLock { $0 += 1 } }
@@ -46,7 +46,8 @@ struct SanitizerTests {
     #expect(counter.locked.withLock { $0 } == 200_000)
   }
 
-  @Test(.enabled(if: mistake == "race", whyNot)) func `Two threads count without a lock`() throws {
+  @Test(.enabled(if: mistake == "race", whyNot))
+  func `The thread sanitizer reports a counter without a lock`() throws {
     let counter = Counter()
     try counter.onTwoThreads { counter, thread in
       for _ in 0..<1_000 { counter.addAlternately(thread) }
@@ -54,13 +55,15 @@ struct SanitizerTests {
     print(counter.bare)
   }
 
-  @Test(.enabled(if: mistake == "overrun", whyNot)) func `Memory is read past its end`() {
+  @Test(.enabled(if: mistake == "overrun", whyNot))
+  func `The address sanitizer reports a read past the end`() {
     let memory = Self.memory(count: 16)
     print(memory[16])
     memory.deallocate()
   }
 
-  @Test(.enabled(if: mistake == "leak", whyNot)) func `Memory is never freed`() {
+  @Test(.enabled(if: mistake == "leak", whyNot))
+  func `The address sanitizer reports memory that is never freed`() {
     for count in 1...100 { print(Self.memory(count: count)[0]) }
   }
 

@@ -157,7 +157,7 @@ struct SessionLifetimeTests {
   ///
   /// If something keeps the input until then, the limit of half an hour ends the test.
   @Test(.timeLimit(.minutes(30)), arguments: [false, true])
-  func `Dropping an interrupted session frees its camera at once`(isStopped: Bool)
+  func `Releasing an interrupted session frees its camera at once`(isStopped: Bool)
     async throws
   {
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=20 replug=1")
@@ -181,7 +181,7 @@ struct SessionLifetimeTests {
     }
   }
 
-  @Test func `Dropping a stopped session frees its camera at once`() async throws {
+  @Test func `Releasing a stopped session frees its camera at once`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb")
     // Without a pause, the capture thread would leave the test's own task no processor.
     machine.pace {

@@ -79,7 +79,7 @@ struct SyntheticAudioOutputTests {
     }
   }
 
-  @Test func `Audio outputs can be added and removed while running`() async throws {
+  @Test func `Audio outputs can be added and removed while a session runs`() async throws {
     let camera = try CaptureDevice.named("synthetic:128x96@240")
     let session = try CaptureSession(device: camera, format: try camera.fastestFormat())
     try await session.startRunning()

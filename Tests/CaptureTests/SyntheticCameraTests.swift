@@ -63,7 +63,7 @@ struct SyntheticCameraTests {
     }
   }
 
-  @Test func `Images without a frame number read as nil`() {
+  @Test func `An image without a painted frame number is read as nil`() {
     var random = SeededGenerator(seed: 7)
     let noise = (0..<(320 * 240)).map { _ in UInt8.random(in: 0...255, using: &random) }
     for pixels in [
@@ -75,7 +75,7 @@ struct SyntheticCameraTests {
     #expect(FrameNumberPattern.read(width: 320, height: 8) { _, _ in 255 } == nil)
   }
 
-  @Test func `A seed always drops the same synthetic frames`()
+  @Test func `The same seed drops the same synthetic frames`()
     throws
   {
     var settings = SyntheticDriver.Settings(
@@ -134,7 +134,7 @@ struct SyntheticCameraTests {
   }
 
   @Test(arguments: [Rational(1, over: 3), Rational(7, over: 10), Rational(1001, over: 1000), 60])
-  func `A click starts at the first sample from a ball contact on`(period: Rational) throws {
+  func `The click of a ball contact starts at the next audio sample`(period: Rational) throws {
     let ball = try #require(BouncingBall(height: 1, period: period))
     let audio = SyntheticAudio(of: ball)
     for contact in [0, 1, 2, 3, 1_000, 123_456_789] as [Int64] {

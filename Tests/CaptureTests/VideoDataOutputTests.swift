@@ -105,7 +105,7 @@ struct ScriptedSession {
     await scripted.session.stopRunning()
   }
 
-  @Test func `One frame waits for a busy handler and later ones drop`() async throws {
+  @Test func `A busy handler keeps one frame waiting and drops later ones`() async throws {
     let (entered, mayLeave) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let first = try ScriptedSession.frame(0)
     let others = try (1..<10).map { try ScriptedSession.frame(Int64($0)) }
@@ -242,7 +242,7 @@ struct ScriptedSession {
     #expect(sample.withBytes { $0.baseAddress } == position)
   }
 
-  @Test func `Available pixel formats are listed cheapest first`() throws {
+  @Test func `Pixel formats are listed in order of conversion cost`() throws {
     let output = VideoDataOutput()
     #expect(output.nativeFormat == nil && output.availablePixelFormats == [])
     let scripted = try ScriptedSession([])
@@ -270,7 +270,7 @@ struct ScriptedSession {
   }
 
   @Test(arguments: ["mjpg", "yuyv"])
-  func `Conversion reuses a buffer and runs on several threads`(
+  func `Pixel conversion reuses buffers and runs on several threads`(
     fourcc: String
   ) async throws {
     let device = try CaptureDevice.named("synthetic:320x240@240")

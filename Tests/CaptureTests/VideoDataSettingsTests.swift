@@ -16,7 +16,7 @@ import Testing
 /// Claims about samples that arrive converted.
 @Suite(.serialized) struct VideoDataSettingsTests {
   @Test(arguments: ["/grey", "/yuyv", "/mjpg"])
-  func `Converted samples have the chosen format and size`(
+  func `Converted frames have the chosen pixel format and size`(
     mode: String
   ) async throws {
     let device = try CaptureDevice.named("synthetic:320x240@60?pace=max&scene=pattern")
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  @Test func `Converted samples do not hold the buffers of the camera`() async throws {
+  @Test func `Converted frames do not hold buffers of the camera`() async throws {
     let taken = DispatchSemaphore(value: 0)
     let session = try ScriptedSession(
       (0..<30).flatMap { [try ScriptedSession.frame(Int64($0)), .action { taken.wait() }] })
@@ -190,7 +190,7 @@ import Testing
     scripted.session.removeOutput(output)
   }
 
-  @Test func `Modifying a sample leaves earlier copies unchanged`()
+  @Test func `Modifying a sample buffer leaves earlier copies unchanged`()
     async throws
   {
     let scripted = try ScriptedSession([try ScriptedSession.frame(0)])

@@ -13,7 +13,7 @@ import Testing
 
 /// Claims about zoom by cropping.
 @Suite(.serialized) struct VideoZoomTests {
-  @Test func `A zoom slider is exponential and can be inverted`()
+  @Test func `A zoom slider position maps exponentially to a zoom factor`()
     throws
   {
     let scale = try VideoZoomScale(maximum: 16)

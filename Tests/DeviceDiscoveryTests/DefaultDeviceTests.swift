@@ -208,7 +208,7 @@ struct DefaultDeviceTests {
     }
   }
 
-  @Test func `Remembers preferred cameras and picks the latest one present`() throws {
+  @Test func `Picks the latest preferred camera that is present`() throws {
     let scratch = try Scratch()
     let machine = try FakeVideoSystemCalls("hfr-usb\nmono-hfr\nstepwise-sensor\ntiny")
     try with(machine, remembering: scratch) {
@@ -242,7 +242,7 @@ struct DefaultDeviceTests {
     }
   }
 
-  @Test func `The system preferred camera skips one without permission`()
+  @Test func `The preferred camera is never one without permission`()
     throws
   {
     let scratch = try Scratch()

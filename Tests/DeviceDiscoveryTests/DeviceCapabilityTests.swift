@@ -92,7 +92,7 @@ struct DeviceCapabilityTests {
     }
   }
 
-  @Test func `A camera without a high frame rate names its fastest mode`() throws {
+  @Test func `The error without a high frame rate names the fastest mode`() throws {
     try onMachine("hfr-usb;tv-card") {
       let fast = try CaptureDevice.named("/dev/fakevideo0")
       let isFast = try fast.supportsHighFrameRateCapture

@@ -167,7 +167,7 @@ struct DeviceChangesTests {
     }
   }
 
-  @Test func `Reports a node once udev has set its permission and name`() async throws {
+  @Test func `Reports a new device after udev has set its permissions`() async throws {
     let devices = try ScratchDevices()
     let changes = try devices.with { try CaptureDevice.changes() }
     var iterator = changes.makeAsyncIterator()

@@ -187,7 +187,7 @@ struct SyntheticCameraTests {
   }
 
   @Test(
-    "Parses the drop share and seed of the synthetic camera",
+    "Parses the drop and seed options of the synthetic camera",
     arguments: [
       ("synthetic?drop=5%&seed=7", "1/20", 7), ("synthetic:640x480@240?seed=0", "0/1", 0),
       ("synthetic:?drop=0.5%", "1/200", 0), ("synthetic?drop=1/3", "1/3", 0),

@@ -98,7 +98,7 @@ struct MicrophoneTests {
     #expect(list.warnings.allSatisfy { !$0.contains("hw:") })
   }
 
-  @Test func `Lists a format per layout and channel count and sample rate`() throws {
+  @Test func `Lists an audio format per sample type and channels and rate`() throws {
     let card = machine {
       $0.layouts = [.s16, .s24Packed, .float]
       $0.channelCounts = 1...3

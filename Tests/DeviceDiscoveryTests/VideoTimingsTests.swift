@@ -109,7 +109,7 @@ struct VideoTimingsTests {
     #expect(abs(rate.doubleValue - 60) < 0.001)
   }
 
-  @Test func `The frame rate of timings is computed exactly`() throws {
+  @Test func `The frame rate of video timings is exact`() throws {
     let timings = try #require(
       VideoTimings.cvt(width: 640, height: 480, framesPerSecond: 120))
     #expect(timings.totalWidth == 848 && timings.totalHeight == 518)
@@ -138,7 +138,7 @@ struct VideoTimingsTests {
     }
   }
 
-  @Test func `Random driver timings never trap`() {
+  @Test func `Random video timings of a driver never crash`() {
     var random = SeededGenerator(seed: 5)
     let numbers: [UInt32] = [0, 1, 40, 1080, 1920, .max, .max - 1]
     for _ in 0..<500 {

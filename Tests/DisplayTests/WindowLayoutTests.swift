@@ -42,7 +42,7 @@ struct WindowLayoutTests {
     #expect(layout.panes[0].height >= height / 2)
   }
 
-  @Test func `Timeline columns convert to times and back`() {
+  @Test func `Pixel columns of the timeline convert to times and back`() {
     let layout = WindowLayout(PixelSize(width: 1_280, height: 720), paneCount: 1)
     let duration = Rational(628, over: 100)
     // Two columns per hundredth of a second.

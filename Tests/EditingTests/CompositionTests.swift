@@ -23,7 +23,7 @@ struct CompositionTests {
     #expect(Composition().segment(at: .zero) == nil)
   }
 
-  @Test func `An insertion splits a segment and moves the rest later`() throws {
+  @Test func `An insertion splits the segment at the insertion time`() throws {
     var composition = Composition(clip)
     try composition.insertTimeRange(.of(2, 3), of: clip, at: MediaTime(seconds: 1))
     #expect(

@@ -124,7 +124,7 @@ struct OpenTimelineRulesTests {
     clip.split(separator: "EFFECTS").joined(separator: effects)
   }
 
-  @Test func `A time effect without its curve is refused`() throws {
+  @Test func `A time effect without a curve in a project is refused`() throws {
     for effect in [
       #"{"OTIO_SCHEMA": "TimeEffect.1", "effect_name": "Curve"}"#,
       #"{"OTIO_SCHEMA": "TimeWarp.1"}"#,
@@ -150,7 +150,7 @@ struct OpenTimelineRulesTests {
     #expect(found.warnings.count == 1)
   }
 
-  @Test func `Tracks that are not played are not validated`() throws {
+  @Test func `Project tracks that are not played are not validated`() throws {
     let broken = #"{"OTIO_SCHEMA": "Clip.1", "effects": [{"OTIO_SCHEMA": "TimeWarp.1"}]}"#
     let trimmed =
       #""source_range": {"start_time": {"value": 0, "rate": 1}, "duration": {"value": 0, "rate": 1}},"#
@@ -183,7 +183,7 @@ struct OpenTimelineRulesTests {
     }
   }
 
-  @Test func `A still image is held and a generator becomes empty time`() throws {
+  @Test func `A still in a project is held and a generator becomes a gap`() throws {
     let still = plain().split(separator: "a.mov").joined(separator: "title.png")
     let generated = plain().split(separator: "ExternalReference").joined(
       separator: "GeneratorReference")

@@ -52,7 +52,9 @@ struct OpenTimelineTests {
     project.composition.segments.map(\.description)
   }
 
-  @Test("A written project reads back equal", arguments: 0..<UInt64(RunSize.cases(15, full: 60)))
+  @Test(
+    "Reading a written project gives the same composition",
+    arguments: 0..<UInt64(RunSize.cases(15, full: 60)))
   func roundTrip(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let sources = try ["a.mov", "/b c/å.mov", "100%.mov"].map { (path) throws(MediaError) in
@@ -189,7 +191,7 @@ struct OpenTimelineTests {
     #expect(error?.description.contains(what) == true, "\(error?.description ?? "")")
   }
 
-  @Test func `Items that cannot be played are refused or cause a warning`() throws {
+  @Test func `Project items that cannot be played are refused or warned of`() throws {
     func refuses(_ item: String) {
       let error = #expect(throws: (any Error).self) { try read(project(item)) }
       #expect(error is MediaError, "\(item)")

@@ -63,7 +63,7 @@ struct SamsungMarkersTests {
     #expect(throws: MediaError.self) { try SlowMotionMarkers(samsungTrailer: overlapping) }
   }
 
-  @Test func `A damaged Samsung trailer throws and other files have none`() throws {
+  @Test func `A damaged Samsung slow-motion trailer is refused`() throws {
     #expect(try SlowMotionMarkers(samsungTrailer: []) == nil)
     #expect(try SlowMotionMarkers(samsungTrailer: Array("a movie and no more".utf8)) == nil)
     #expect(try SlowMotionMarkers(samsungTrailer: trailer(("Other", "1:2:3"))) == nil)

@@ -66,7 +66,7 @@ struct SlowMotionMarkersTests {
     }
   }
 
-  @Test func `Other and damaged AAE files are refused`() {
+  @Test func `AAE files of photos and damaged AAE files are refused`() {
     for text in ["", "<plist>", aae(Self.plain, kind: "com.apple.photo"), aae("AAAA"), aae("%%")] {
       let error = #expect(throws: MediaError.self) { try SlowMotionMarkers(aae: text) }
       #expect(error?.code == .invalidProject)

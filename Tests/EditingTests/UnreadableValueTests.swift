@@ -63,7 +63,9 @@ struct UnreadableValueTests {
     ("available.value", "available_range.start_time.value"),
     ("length.rate", "available_range.duration.rate"),
   ])
-  func `An unreadable number is named with its position`(key: String, name: String) throws {
+  func `The error for an unreadable project number has its position`(
+    key: String, name: String
+  ) throws {
     for value in ["1e308", "\"2\"", "null", "NaN", "-Infinity", "true", "[]", "{}"]
       + (key.hasSuffix("rate") ? ["-24", "0", "1e11"] : [])
     {

@@ -246,7 +246,7 @@ struct AudioTests {
     #expect(try result.audio()[0][96_000...].elementsEqual(asset.audio()[0][48_000...]))
   }
 
-  @Test func `A speed too slow for audio is refused unless it is muted`() throws {
+  @Test func `A speed too slow for audio is refused unless audio is muted`() throws {
     let asset = try asset()
     let composition = try asset.retimed([(range(1_000, 2_000), speed(1, 64))])
     let error = try refusal(composition, of: asset, settings(.spectral))

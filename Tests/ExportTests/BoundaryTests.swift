@@ -113,7 +113,7 @@ struct BoundaryTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled), arguments: [false, true])
-  func `A cut encodes only part of a GOP and the output decodes`(
+  func `A cut inside a GOP encodes only a part of the GOP`(
     reordered: Bool
   ) async throws {
     let asset = try asset(reordered: reordered)

@@ -24,7 +24,7 @@ struct ExactnessTests {
     chosen != nil
     ? 1 : UInt64(RunSize.cases(50, full: 1_000))
 
-  @Test("Random copies show each wanted frame once at its exact time")
+  @Test("Random passthrough exports show frames at exact times")
   func randomPlans() async throws {
     let sources = try await Source.all()
     // As many at a time as there are cores, since most of the time goes into ffmpeg's starting.

@@ -94,7 +94,7 @@ struct FileLengthTests {
   }
 
   @Test(arguments: [VideoEncoding.h264(EncoderSettings(preset: "veryfast")), .hevc()])
-  func `Export encodes a movie again until it fits the limit`(encoding: VideoEncoding) throws {
+  func `Export encodes a movie again until it fits the size limit`(encoding: VideoEncoding) throws {
     let directory = try Scratch()
     let asset = try noise(directory)
     let whole = try export(asset, directory, limit: .max, encoding)

@@ -34,7 +34,7 @@ struct OutputTests {
   }
 
   @Test(arguments: ["a.mkv", "a.avi", "a", "mov", ".", "a.mov.txt", ""])
-  func `Unknown extensions are refused with the supported ones`(name: String) throws {
+  func `The error for an unknown extension lists the supported ones`(name: String) throws {
     let asset = try asset()
     let error = try refusal(Composition(asset), of: asset, settings(name))
     #expect(error.code == .unsupportedContainer)

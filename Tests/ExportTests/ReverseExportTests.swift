@@ -75,7 +75,7 @@ struct ReverseExportTests {
     #expect(source.sentPacketCount <= 5 * (30 + Self.delay))
   }
 
-  @Test func `Frames that are not requested are not kept in memory`() throws {
+  @Test func `Reverse reading keeps only requested frames in memory`() throws {
     let requests = [110, 100, 91, 50, 31]
     #expect(try read(source(try clip(), requests), requests) == 3)
   }
@@ -88,7 +88,7 @@ struct ReverseExportTests {
     #expect(error?.code == .cancelled)
   }
 
-  @Test func `Reverse at half speed shows frames twice and reverses audio`()
+  @Test func `Reversal at half speed shows each frame twice`()
     throws
   {
     let asset = try clip()

@@ -80,7 +80,7 @@ struct SplicedPipeTests {
     try ends.writeEnd.close()
   }
 
-  @Test func `Rejects a pipe with a closed reader and a non-pipe file`() throws {
+  @Test func `Splicing rejects a pipe with a closed reader`() throws {
     let ends = try FileDescriptor.pipe()
     try ends.readEnd.close()
     signal(SIGPIPE, SIG_IGN)

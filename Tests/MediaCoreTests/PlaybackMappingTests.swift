@@ -83,7 +83,7 @@ struct PlaybackMappingTests {
     }
   }
 
-  @Test func `A ramp starts and ends at the speeds of its neighbors`() throws {
+  @Test func `A speed ramp meets the speeds of the neighboring segments`() throws {
     for easing in SpeedRamp.Easing.allCases {
       let ramp = SpeedRamp(
         from: .normal, to: try Speed(Rational(1, over: 8)), easing: easing)

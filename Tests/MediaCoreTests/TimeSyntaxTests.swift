@@ -80,7 +80,7 @@ struct TimeSyntaxTests {
   }
 
   @Test(
-    "Parses a duration",
+    "Parses a duration with units or as a clock time",
     arguments: [
       ("2", 2_000_000), ("1m", 60_000_000), ("1h30m", 5_400_000_000), ("250ms", 250_000),
       ("1:02.5", 62_500_000), ("40us", 40),

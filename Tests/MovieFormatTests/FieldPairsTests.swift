@@ -49,7 +49,7 @@ struct FieldPairsTests {
     #expect(paired("1a2F", resettingAt: 2) == ["2", "F"])
   }
 
-  @Test func `An error of the join closure is thrown by append`() {
+  @Test func `Appending a video field throws the error of the join closure`() {
     struct Refusal: Error {}
     var fields = FieldPairs<Int>()
     fields.append(1, .firstField) { _, _ in 0 }

@@ -12,7 +12,7 @@ struct H264LevelTests {
     (1_280, 720, 240, "5.1"), (1_920, 1_080, 120, "5.1"), (3_840, 2_160, 60, "5.2"),
     (3_840, 2_160, 120, "6"),
   ])
-  func `Chooses the lowest level that allows a size and frame rate`(
+  func `Chooses the lowest H.264 level for a size and frame rate`(
     width: Int, height: Int, rate: Int64, name: String
   ) throws {
     let level = H264Level.least(
@@ -20,7 +20,7 @@ struct H264LevelTests {
     #expect(level?.name == name)
   }
 
-  @Test func `A higher bit rate needs a higher level up to the highest`() throws {
+  @Test func `A higher bit rate needs a higher H.264 level`() throws {
     let rate = FrameRate(30)
     func level(_ bits: Int64) -> String? {
       H264Level.least(width: 640, height: 480, frameRate: rate, bitRate: bits)?.name

@@ -103,7 +103,7 @@ struct MovieFileTests {
     #expect(kept == [1, 2])
   }
 
-  @Test func `Claims a file name only where no other file has it`() throws {
+  @Test func `Claims a file name only if no other file has the name`() throws {
     let scratch = try Scratch()
     let one = try scratch.write([1], as: "one")
     let two = try scratch.write([2], as: "two")

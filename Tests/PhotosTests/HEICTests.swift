@@ -32,7 +32,7 @@ struct HEICTests {
   }
 
   @Test(.enabled(if: ExifTool.isInstalled, ExifTool.whyNot))
-  func `ExifTool validates the photo and reads the stored values`() async throws {
+  func `ExifTool validates a HEIC photo and reads the stored values`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("a.heic")
     let location = try GeographicLocation(latitude: -48.858_4, longitude: 2.294_5, altitude: nil)

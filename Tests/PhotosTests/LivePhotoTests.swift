@@ -195,7 +195,7 @@ struct LivePhotoTests {
       packets.compactMap(Double.init).map { Int64(($0 * 1_000_000).rounded()) } == [expected])
   }
 
-  @Test func `Refuses a movie with a different content identifier`() async throws {
+  @Test func `A Live Photo refuses a movie with another content identifier`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     var steps: [Int: ScriptedDriver.Step] = [:]
     for (number, name) in [(20, "a"), (30, "b")] {

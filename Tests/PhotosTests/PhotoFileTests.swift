@@ -34,7 +34,7 @@ struct PhotoFileTests {
   @Test(
     .enabled(if: ExifTool.isInstalled, ExifTool.whyNot),
     arguments: ["/mjpg a.jpg", "/yuyv b.jpg", "/grey c.jpg", "/yuyv d.png"])
-  func `ExifTool validates the photo and reads the stored values`(mode: String) async throws {
+  func `ExifTool validates a photo file and reads the stored values`(mode: String) async throws {
     let scratch = try Scratch()
     let parts = mode.split(separator: " ").map(String.init)
     let location = try GeographicLocation(latitude: -48.858_4, longitude: 2.294_5, altitude: -12.5)

@@ -144,7 +144,7 @@ struct CodeReaderTests {
     }
   }
 
-  @Test func `Refuses object types that are not available`() throws {
+  @Test func `Refuses metadata object types that are not available`() throws {
     for types in [[MetadataObjectType.face], [.qr, .face], [], [.init(rawValue: "cat")]] {
       do throws(MediaError) {
         _ = try CodeReader(types: types)

@@ -79,7 +79,7 @@ struct FaceRollTests {
     }
   }
 
-  @Test func `Faces are found at least as often as by dlib alone`()
+  @Test func `Faces are found no less often than by dlib alone`()
     async throws
   {
     let images = try await FaceImages()

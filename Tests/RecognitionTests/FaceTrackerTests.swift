@@ -99,7 +99,7 @@ struct FaceTrackerTests {
     #expect(identities.followed(at: 20).isEmpty)
   }
 
-  @Test func `Faces of a movie keep their ids and order by size`()
+  @Test func `Faces of a movie keep their ids and are sorted by size`()
     async throws
   {
     let images = try await FaceImages()

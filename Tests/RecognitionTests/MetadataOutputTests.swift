@@ -136,7 +136,7 @@ struct MetadataOutputTests {
     #expect(sink.take(&last) == nil && counters.ledger.offered == 7)
   }
 
-  @Test func `Converts object coordinates to those of a view or pixels`() throws {
+  @Test func `Converts coordinates of codes and faces to a view or pixels`() throws {
     let object = MetadataObject(
       type: .qr, time: .zero, duration: .zero,
       corners: [(0.25, 0.25), (0.5, 0.25), (0.5, 0.5), (0.25, 0.5)].map {
@@ -165,7 +165,7 @@ struct MetadataOutputTests {
         == PixelRect(x: 32, y: 0, width: 32, height: 24))
   }
 
-  @Test func `Clamps settings and refuses a session without a camera`() {
+  @Test func `Metadata output settings are clamped to their limits`() {
     let output = MetadataOutput()
     output.requiredAgreement = 0
     output.maximumProcessorShare = 7

@@ -8,7 +8,7 @@ import Testing
 @Suite struct RecognitionLibraryTests {
   /// A file that does not exist, and one that lacks the symbol.
   @Test(arguments: ["libovercrank-none.so", "libc.so.6"])
-  func `A library that cannot be used is a missing component`(file: String) throws {
+  func `A recognition library that fails to load counts as missing`(file: String) throws {
     let error = #expect(throws: MediaError.self) {
       try RecognitionLibrary<Int>(.codeReader, file: file, symbol: "overcrank_code_functions_1")
     }

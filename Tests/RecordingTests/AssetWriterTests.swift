@@ -31,7 +31,7 @@ struct AssetWriterTests {
   }
 
   @Test(arguments: [VideoOutputSettings.automatic, .h264, .ffv1], [false, true])
-  func `Stores appended frames at their times without fragments`(
+  func `An asset writer stores appended frames at their times`(
     codec: VideoOutputSettings, inRealTime: Bool
   ) throws {
     let scratch = try Scratch()
@@ -65,7 +65,7 @@ struct AssetWriterTests {
     #expect(try !holdsBox("moof", path))
   }
 
-  @Test func `Refuses a damaged frame or a time that does not increase`() throws {
+  @Test func `An asset writer refuses damaged frames and repeated times`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     let images = try ScriptedCamera(100).images(0..<6)
@@ -115,7 +115,7 @@ struct AssetWriterTests {
     #expect(try scratch.names() == [])
   }
 
-  @Test func `Refuses invalid inputs and existing outputs before writing`() throws {
+  @Test func `An asset writer refuses invalid inputs and existing outputs`() throws {
     let scratch = try Scratch()
     let path = try scratch.write([1, 2, 3], as: "a.mov")
     let input = try AssetWriterInput(

@@ -271,7 +271,7 @@ struct AssetWriterTrackTests {
     #expect(tracks[1][0].time == Rational(1, over: 10))
   }
 
-  @Test func `Refuses inputs whose settings do not match their format`() throws {
+  @Test func `An asset writer refuses settings that do not match the input`() throws {
     let scratch = try Scratch()
     func code(_ body: () throws -> Void) -> MediaError.Code? {
       do { try body() } catch { return (error as? MediaError)?.code }
@@ -317,7 +317,7 @@ struct AssetWriterTrackTests {
     #expect(try scratch.names() == [])
   }
 
-  @Test func `Stores pooled pixel buffers and reuses their memory`() throws {
+  @Test func `An asset writer stores pooled buffers and reuses the memory`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     let input = try AssetWriterInput(

@@ -167,7 +167,7 @@ struct AudioAlignerTests {
     #expect(late.dropFirst(10).allSatisfy { abs($0) < 0.000_3 })
   }
 
-  @Test func `Trims audio before the take and reports a late start`()
+  @Test func `Audio is trimmed to the start of the take`()
     throws
   {
     let rate = 48_000
@@ -193,7 +193,7 @@ struct AudioAlignerTests {
     }
   }
 
-  @Test func `Fills lost audio with silence and reports each gap`()
+  @Test func `Silence is stored for lost audio and each gap is reported`()
     throws
   {
     let rate = 8_000

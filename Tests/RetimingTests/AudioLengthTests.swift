@@ -54,7 +54,7 @@ struct AudioLengthTests {
   }
 
   @Test(
-    "Retiming supports all sample rates and many channels",
+    "Audio retiming supports all sample rates and many channels",
     arguments: [(8000, 1), (11_025, 3), (44_100, 2), (96_000, 2), (192_000, 1), (48_000, 12)])
   func formats(sampleRate: Int, channelCount: Int) throws {
     let audio = Audio.noise(length: 2000, channelCount: channelCount)

@@ -39,7 +39,7 @@ struct VarispeedTests {
     #expect((fitted.amplitude - 0.5).magnitude < 0.0005)
   }
 
-  @Test func `Varispeed starts exactly between samples`() throws {
+  @Test func `Varispeed audio can start at a fraction of a sample`() throws {
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
     let audio = Audio.sine(997, length: 400_000)
     for (above, below) in [(1, 8), (2, 1), (3, 2), (5, 7), (997, 1000)] as [(Int64, Int64)] {
@@ -61,7 +61,7 @@ struct VarispeedTests {
     }
   }
 
-  @Test func `Varispeed has no jump between speeds`() throws {
+  @Test func `Varispeed audio has no jump at a change of speed`() throws {
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
     let audio = Audio.sine(200, length: 100_000)
     var end = MediaTime.zero

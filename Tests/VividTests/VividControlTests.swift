@@ -20,7 +20,7 @@ extension VividTests {
       try controls.list().first { $0.name == "brightness" }?.value
     }
 
-    @Test func `Only the program that locked the camera sets its controls`() async throws {
+    @Test func `Only the program that locked a camera can set its controls`() async throws {
       let camera = try CaptureDevice.named(node)
       let controls = try CameraControls(device: camera)
       let before = try brightness(controls)

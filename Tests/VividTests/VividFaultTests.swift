@@ -108,7 +108,7 @@ extension VividTests {
       try await Vivid.expectWhole(take, file: file("fatal"), stoppedBy: "error")
     }
 
-    @Test func `A rate that vivid misses is reported with its cause`() async throws {
+    @Test func `A frame rate that vivid cannot deliver is reported`() async throws {
       let input = try await run(
         "sh",
         [

@@ -29,14 +29,14 @@ struct ContractHelpTests {
   static let fixtures = pages.map(\.fixture) + [options]
 
   @Test(arguments: pages.indices)
-  func `The help of each verb matches its fixture`(index: Int) async throws {
+  func `The help text of each command matches its fixture`(index: Int) async throws {
     let page = Self.pages[index]
     var transcript = Transcript(in: try Scratch())
     try await transcript.slowmo((page.words + ["--help"]).joined(separator: " "))
     try ContractFixtures.check(transcript.text, is: page.fixture)
   }
 
-  @Test func `The options of all verbs match their fixture`() async throws {
+  @Test func `The options of all commands match a fixture`() async throws {
     let dumped = try await run(slowmoPath, ["--experimental-dump-help"])
     #expect(dumped.status == 0, "\(dumped.errors)")
     let tool = try JSONDecoder().decode(Tool.self, from: Data(dumped.output.utf8))

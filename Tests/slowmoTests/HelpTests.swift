@@ -84,7 +84,7 @@ struct HelpTests {
     #expect(groups.map { $0._commandName }.sorted() == verbs.map { $0._commandName }.sorted())
   }
 
-  @Test func `Help is as wide as COLUMNS or as the terminal`() async throws {
+  @Test func `Help text has the width of COLUMNS or of the terminal`() async throws {
     func longest(_ command: String) async throws -> Int {
       let finished = try await run("script", ["-qec", command, "/dev/null"])
       #expect(finished.status == 0)
@@ -241,7 +241,7 @@ struct HelpTests {
     }
   }
 
-  @Test func `The version lists the linked libraries`() async throws {
+  @Test func `The option --version lists the linked libraries`() async throws {
     let version = try await slowmo("--version")
     #expect(version.status == 0)
     for name in ["slowmo ", "libavformat 59.", "libavcodec ", "librubberband 3."] {

@@ -18,7 +18,7 @@ struct PhotoTests {
     return FrameNumberPattern.read(width: 320, height: 240) { gray[$1 * 320 + $0] }
   }
 
-  @Test func `A Live Photo pair is read by info and retimed`() async throws {
+  @Test func `The commands info and retime read a Live Photo pair`() async throws {
     let finished = try await slowmo(
       "photo", "synthetic:320x240@60?scene=pattern", "-o", "live.jpg", "--live", "--json",
       "--progress", "none", in: scratch.path)

@@ -62,7 +62,7 @@ struct SameNameTests {
     return MovieSummary(width: width, count: try #require(count))
   }
 
-  @Test func `The successful one of two writers of a path leaves its file`() async throws {
+  @Test func `The command that succeeds leaves its file at a shared path`() async throws {
     var random = SystemRandomNumberGenerator()
     let pairs = RunSize.cases(6, full: 200)
     let sources = try Scratch()

@@ -49,7 +49,7 @@ struct SampleTests {
     }
   }
 
-  @Test func `The sample SloPoke records and plays and exports slowly`() async throws {
+  @Test func `The sample SloPoke records and exports slow motion`() async throws {
     let scratch = try Scratch()
     let finished = try await run(
       program("SloPoke"), ["synthetic:320x240@240?pace=max"], in: scratch.path)
@@ -76,7 +76,7 @@ struct SampleTests {
     }
   }
 
-  @Test func `The sample SlowCamera records at 240 fps and plays slowly`() async throws {
+  @Test func `The sample SlowCamera plays a 240 fps take in slow motion`() async throws {
     let scratch = try Scratch()
     let finished = try await run(
       program("SlowCamera"), ["synthetic:320x240@240", "1/4"], in: scratch.path)
@@ -163,7 +163,7 @@ struct SampleTests {
     #expect(!gray.isEmpty)
   }
 
-  @Test func `The sample CodeCamera prints each code once and escaped`() async throws {
+  @Test func `The sample CodeCamera prints each code once`() async throws {
     let scratch = try Scratch()
     let movie = scratch.file("codes.mov")
     let set = try await CodeFrames("--only", "qr", #"lap\x1b\x5b2J5"#)

@@ -56,7 +56,7 @@ struct ScanTests {
     #expect(none.status == 0 && none.output.isEmpty)
   }
 
-  @Test func `Scanning a file as a camera examines each frame`() async throws {
+  @Test func `Scanning a file camera examines each frame`() async throws {
     let scanned = try await slowmo("scan", "file:\(movie)?pace=max", "--json")
     #expect(scanned.status == 0, "\(scanned.errors)")
     let document = try scanned.document()

@@ -269,7 +269,7 @@ import Testing
     #expect(try #require(attributes[.size] as? Int) <= 1_000_000)
   }
 
-  @Test func `The option --faststart places the index before the media`() async throws {
+  @Test func `The option --faststart puts the movie index before the media`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:320x240@240?pace=max", "-o", "a.mov", "-t", "0.5", "--codec", "h264",

@@ -188,7 +188,9 @@ struct TrimTests {
     ["--preset", "pulse", "--at", "100f", "--speed", "1/5", "--width", "300ms"],
     ["--preset", "freeze", "--at", "1.2", "--width", "500ms"],
   ])
-  func `Trimming within a speed ramp keeps exactly its frames`(options: [String]) async throws {
+  func `Trimming inside a speed ramp keeps exactly the chosen frames`(
+    options: [String]
+  ) async throws {
     for kind in [Kind.mjpeg, .reordered] {
       let source = try source(kind)
       for (text, frames) in [("50f..150f", 50..<150), ("33f..142f", 33..<142)] {
