@@ -8,18 +8,23 @@ import Testing
 
 @testable import OvercrankAnalysis
 
-/// The offset of recordings by their audio, with the true offset known.
+/// Measures the time offset of two recordings by their audio.
+///
+/// The true offset is known.
 struct AudioAlignmentTests {
   private static let rate = 48_000
 
-  /// A pair of recordings of the same random audio; the second begins later, by a number of samples
-  /// that is not whole.
+  /// Two recordings of the same random audio.
+  ///
+  /// The second begins later, by a fractional number of samples.
   private struct Recordings {
     var first: [Float]
     var second: [Float]
     let offset: Double
 
-    /// Makes recordings of `length` samples, with `noise` of each microphone relative to the audio.
+    /// Makes recordings of `length` samples.
+    ///
+    /// `noise` is the amplitude of each microphone's noise, relative to the audio.
     init(seed: UInt64, length: Int = 60_000, noise: Double) {
       var random = SeededGenerator(seed: seed)
       let count = 1 << 17
@@ -44,7 +49,7 @@ struct AudioAlignmentTests {
         shifted.real[index] = Float(x * cos(angle) - y * sin(angle))
         shifted.imaginary[index] = Float(x * sin(angle) + y * cos(angle))
       }
-      // The inverse transform.
+      // With swapped parts, the forward transform is the inverse transform.
       transform.transform(&imaginary, &real)
       transform.transform(&shifted.imaginary, &shifted.real)
       let power = real.reduce(0.0) { $0 + Double($1 * $1) } / Double(count)
@@ -166,7 +171,7 @@ struct AudioAlignmentTests {
   }
 
   private static func isRefusal(_ error: any Error) -> Bool {
-    // A tone matches any other at several offsets.
+    // Tones match each other at several offsets, so either error is a correct refusal.
     [.nothingInCommon, .ambiguousMatch].contains((error as? MediaError)?.code)
   }
 }

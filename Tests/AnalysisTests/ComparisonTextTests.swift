@@ -9,17 +9,19 @@ import Testing
 
 @testable import OvercrankAnalysis
 
-/// The text that is burnt into comparisons.
+/// The text burned into comparisons of clips.
 struct ComparisonTextTests {
   private static let (width, height) = (320, 192)
 
-  /// 40 frames, each of one brightness.
+  /// Writes a clip of 40 frames.
+  ///
+  /// Each frame has one uniform brightness.
   private func clip(_ path: String, rate: Int64, firstLuma: Int) throws -> Asset {
     try PaintedMovie(width: Self.width, height: Self.height, rate: rate, count: 40)
       .write(to: path) { frame, _, _ in UInt8(firstLuma + 4 * frame) }
   }
 
-  /// The frame that has this brightness.
+  /// The number of the frame that has this brightness.
   private func frame(luma: Int, firstLuma: Int) -> Int {
     let full = Double(luma - 16) * 255 / 219
     return Int(((full - Double(firstLuma)) / 4).rounded())
@@ -29,7 +31,7 @@ struct ComparisonTextTests {
     -> ClipComparison
   {
     let first = try clip(scratch.file("a.mov"), rate: 240, firstLuma: 40)
-    // Captured at 240 frames per second, and shown at 30.
+    // The clip was captured at 240 fps and plays at 30 fps.
     let second = try clip(scratch.file("b.mov"), rate: 30, firstLuma: 60)
     var comparison = ClipComparison(
       [
@@ -41,7 +43,7 @@ struct ComparisonTextTests {
     return comparison
   }
 
-  /// The lines of a frame of one clip, captured at 240 frames per second.
+  /// The text lines for a frame of a clip that was captured at 240 fps.
   private func lines(frame: Int, origin: Int) -> [String] {
     func text(_ frames: Int) -> String {
       let microseconds = (frames * 2_000_000 + 240) / 480
@@ -71,7 +73,7 @@ struct ComparisonTextTests {
         let painted = self.frame(
           luma: FrameSamples.code(frame, x: x + 300, y: 30), firstLuma: firstLuma)
         #expect(painted == slot + offset)
-        // The time since the instant has the last 30 rows.
+        // The line with the time since the marked instant covers the lowest 30 rows.
         let text = BurntText.lines(in: frame, lineCount: 4, x: x, bottom: Self.height - 32)
         #expect(text == lines(frame: painted, origin: origin), "slot \(slot), clip \(part)")
       }

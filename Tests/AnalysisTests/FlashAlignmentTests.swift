@@ -7,9 +7,12 @@ import Testing
 
 @testable import OvercrankAnalysis
 
-/// The offset of recordings by a light that is switched on and off, with the true offset known.
+/// Measures the time offset of two recordings by a light that is switched on and off.
+///
+/// The true offset is known.
 struct FlashAlignmentTests {
-  /// The brightness that a camera sees: the part of each exposure in which the light is on.
+  /// The brightness that a camera measures in each frame: the share of the exposure in which the
+  /// light is on.
   private static func brightness(
     rate: Double, start: Double, exposure: Double, count: Int,
     light: [Range<Double>], _ random: inout SeededGenerator
@@ -58,7 +61,8 @@ struct FlashAlignmentTests {
     print(
       "flash, exposures from \(shortest): worst \(worst) frames, RMS \(deviation * 120), interval \(width * 120),",
       "\(covered) of 100")
-    // With exposures of less than a third of a frame, most changes are between two of them.
+    // With exposures below a third of the frame interval, most light changes fall between two
+    // exposures.
     #expect(worst <= (shortest < 0.3 ? 0.8 : 0.5))
     #expect(covered >= 95)
     #expect(width <= 3 * deviation)

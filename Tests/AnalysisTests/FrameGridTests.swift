@@ -8,7 +8,8 @@ import Testing
 
 /// The position and length of gaps, from frame times alone.
 struct FrameGridTests {
-  /// The rate in frames per second, the ticks per second, and the jitter as a part of the period.
+  /// The frame rate in fps, the timescale in ticks per second, and the jitter as a fraction of the
+  /// frame period.
   private static let clocks: [(rate: Double, timescale: Double, jitter: Double)] = [
     (240, 240_000, 0), (240, 1_000_000, 0.02), (59.94, 90_000, 0), (960, 1_000_000, 0.05),
     (240, 1_000, 0), (120, 1_000, 0.05), (480, 1_000, 0), (30, 30, 0),

@@ -14,7 +14,7 @@ private func disk(_ x: Int, _ y: Int, _ center: ImagePoint, radius: Double) -> D
   return min(1, max(0, radius - distance + 0.5))
 }
 
-/// The positions of objects whose true positions are known.
+/// Tracks objects whose true positions are known.
 struct ObjectTrackerTests {
   /// An image of a disk with noise, in gray or in RGB.
   static func image(
@@ -42,7 +42,7 @@ struct ObjectTrackerTests {
     var (errors, widths, covered): ([Double], [Double], Int) = ([], [], 0)
     for seed in 0..<100 as Range<UInt64> {
       var random = SeededGenerator(seed: seed)
-      // Both disks lie anywhere between pixels.
+      // The center of each disk has a random fraction of a pixel.
       let first = ImagePoint(
         x: 30 + .random(in: 0..<1, using: &random), y: 30 + .random(in: 0..<1, using: &random))
       let moved = ImagePoint(
@@ -58,7 +58,7 @@ struct ObjectTrackerTests {
       case .patch:
         let template = try #require(GrayImage(marked, x: 17, y: 17, width: 27, height: 27))
         found = PatchMatcher(template).match(in: next, near: center, reach: 16)
-        // The center of the box moves as the disk does.
+        // The center of the box moves by the same distance as the disk.
         expected = center.x + moved.x - first.x
       case .color:
         found = try #require(ColorMatcher(marked, box)).match(in: next, near: center, reach: 16)
@@ -90,7 +90,7 @@ struct ObjectTrackerTests {
       .write(
         to: scratch.file("a.mov"),
         color: { frame, x, y in
-          // A wall hides the middle.
+          // A wall hides the object in the middle of its path.
           if (70..<95).contains(x) { return (40, 45, 50) }
           let share = disk(x, y, center(frame), radius: 7)
           return (UInt8(60 + 150 * share), UInt8(70 - 20 * share), UInt8(80 - 50 * share))
@@ -104,11 +104,11 @@ struct ObjectTrackerTests {
       let position = try #require(point.position)
       #expect(position.distance(to: center(point.index)) < 0.2, "\(point)")
     }
-    // 2.3 pixels a frame across, and up to 0.9 down.
+    // The object moves 2.3 pixels per frame to the right and up to 0.9 down.
     let speed = try #require(track.speeds()[7])
     let true7 = hypot(2.3, 8.0 / 9 * cos(7.0 / 9)) * 240
     #expect(abs(speed.value - true7) <= max(speed.uncertainty, 3))
-    // At 240 frames per second shown at 30, real time is 8 times shorter.
+    // If a clip plays at 1/8 speed, real time is 8 times shorter and the object 8 times faster.
     let real = try #require(track.speeds(timeScale: Rational(1, over: 8))[7])
     #expect(abs(real.value / speed.value - 8) < 1e-9)
     let overlay = try TrackOverlay(track).svg(over: asset)
@@ -126,7 +126,7 @@ struct ObjectTrackerTests {
     let track = try ObjectTracker()
       .track(asset, from: .zero, in: PixelBox(x: 50, y: 40, width: 12, height: 12))
     #expect(track.points.dropFirst().allSatisfy { $0.position == nil && $0.isAmbiguous })
-    // A single line has no position along itself.
+    // The position along a straight line cannot be determined.
     let line = try PaintedMovie(width: 120, height: 90, rate: 60, count: 2)
       .write(to: scratch.file("b.mov")) { _, x, _ in x == 60 ? 60 : 190 }
     for box in [

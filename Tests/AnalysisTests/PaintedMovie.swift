@@ -7,7 +7,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// A movie without losses, whose frames a test paints.
+/// A losslessly coded movie whose frames a test paints.
 struct PaintedMovie {
   var width = 64
   var height = 48

@@ -9,9 +9,10 @@ import Testing
 
 @testable import OvercrankAnalysis
 
-/// Offsets of movie files.
+/// Measures the time offset between movie files.
 struct RecordingSynchronizerTests {
-  /// Random audio that is a function of the sample, so that two movies can have parts of it.
+  /// Random audio as a function of the sample number, so that two movies can contain the same
+  /// audio.
   private static func noise(_ sample: Int) -> Float {
     var random = SeededGenerator(seed: UInt64(bitPattern: Int64(sample)))
     return Float(random.normal() * 0.1)
@@ -90,7 +91,7 @@ struct RecordingSynchronizerTests {
 
   @Test func `Aligns recordings of different sampling rates`() throws {
     let scratch = try Scratch()
-    // A tone that rises is the same audio at any rate.
+    // A rising tone is the same audio at any sample rate.
     func movie(_ name: String, rate: Int, start: Double) throws -> Asset {
       var recipe = MovieRecipe.constant(60, count: 60)
       recipe.audio = MovieRecipe.Audio()

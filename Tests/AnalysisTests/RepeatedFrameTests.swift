@@ -7,7 +7,7 @@ import Testing
 
 @testable import OvercrankAnalysis
 
-/// Repeated frames, distinguished from frames in which little happens.
+/// Detects repeated frames, and does not confuse them with frames in which little moves.
 struct RepeatedFrameTests {
   private func differences(
     _ count: Int, types: Int32 = FrameDifference.intra,
@@ -38,7 +38,7 @@ struct RepeatedFrameTests {
     // The scene comes to rest, and the noise continues.
     #expect(found(differences(200) { $0 < 100 ? (60, 1) : (3, 1) }).isEmpty)
     #expect(found(differences(200) { (80..<120).contains($0) ? (3, 1) : (60, 1) }).isEmpty)
-    // Its first and its last frames are at rest.
+    // The scene is at rest in its first and last frames.
     #expect(found(differences(200) { (20..<180).contains($0) ? (60, 0) : (0, 0) }).isEmpty)
   }
 
@@ -59,7 +59,7 @@ struct RepeatedFrameTests {
   }
 
   @Test func `Predicted frames without noise are not taken for repeats`() {
-    // Two of three frames are predicted from the same neighbors and have no noise of their own.
+    // Two of three frames are predicted from the same neighbors and have no new noise.
     let clip = differences(120) { $0 % 3 == 0 ? (9, 1.5) : (0, 0) }.enumerated().map {
       index, difference -> FrameDifference? in
       guard var difference else { return nil }

@@ -9,9 +9,9 @@ import Testing
 
 @testable import OvercrankAnalysis
 
-/// Images of many frames, checked by the numbers and the ball that are painted in them.
+/// Still images made of many frames, checked by the painted frame numbers and the painted ball.
 struct StillComposerTests {
-  /// A part of an image as an image of its own.
+  /// Crops a box out of an image.
   private static func part(_ image: StillImage, _ box: PixelBox) -> UprightFrames.Image {
     var result = UprightFrames.Image(width: box.width, height: box.height, bytes: [])
     for row in box.y..<box.y + box.height {
@@ -95,7 +95,7 @@ struct StillComposerTests {
     let trail = try StillComposer(try Self.ball(scratch)).trail()
     func red(_ x: Int) -> Int { Int(trail.pixels.bytes[3 * (20 * trail.pixels.width + x)]) }
     #expect(red(166) > 210)
-    // Three of the oldest positions overlap there.
+    // Three of the oldest ball positions overlap at this column.
     #expect((130...175).contains(red(14)), "\(red(14))")
     #expect(zip([20, 60, 100, 140], [60, 100, 140, 160]).allSatisfy { red($0) < red($1) })
     let (above, below) = (trail.pixels.bytes[3 * 90], trail.pixels.bytes[3 * (39 * 180 + 90)])
@@ -112,7 +112,7 @@ struct StillComposerTests {
     for slot in 0..<40 {
       #expect(Self.isBall(finish, 3 * slot + 1) == (19...21).contains(slot), "\(slot)")
     }
-    // Lines of the ruler: 240 frames a second, 3 pixels each, are 0.72 pixels a millisecond.
+    // The ruler has 0.72 pixels per millisecond: 240 frames per second, 3 pixels each.
     let lines = (0..<120).filter { x in
       let start = 3 * (48 * 120 + x)
       return finish.pixels.bytes[start] > 200
@@ -183,7 +183,7 @@ struct StillComposerTests {
       return try Asset(path: scratch.file(name))
     }
     let first = try movie("a.mov", rate: 120, capture: nil, count: 120)
-    // Captured at 240 frames per second, and shown at 30.
+    // The clip was captured at 240 fps and plays at 30 fps.
     let second = try movie("b.mov", rate: 30, capture: "240", count: 240)
     let comparison = ClipComparison(
       [
@@ -191,7 +191,8 @@ struct StillComposerTests {
         ClipComparison.Clip(second, origin: MediaTime(48, over: 30)),
       ], frameRate: 30, speed: Speed(1, over: 4))
     let plan = try comparison.plan()
-    // 0.2 s before the instant, and 0.5 s after it; 120 frames of each second.
+    // The comparison lasts from 0.2 s before to 0.5 s after the marked instant, with 120 frames per
+    // second of real time.
     #expect(plan.start == Rational(-1, over: 5) && plan.frameCount == 84)
     #expect(plan.size.width == 256 && plan.size.height == 32)
     let path = scratch.file("both.mp4")
@@ -214,7 +215,7 @@ struct StillComposerTests {
     } throws: {
       ($0 as? MediaError)?.code == .outputExists
     }
-    // Each has 128x32 pixels.
+    // Each clip has 128x32 pixels.
     let narrow = ClipComparison(
       [ClipComparison.Clip](repeating: ClipComparison.Clip(first), count: 64), frameRate: 30)
     #expect(try narrow.plan().size.width == 4_096)

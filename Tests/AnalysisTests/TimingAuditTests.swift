@@ -90,7 +90,7 @@ struct TimingAuditTests {
     let slowed = try TimingAudit(of: asset(slow), expecting: 240)
     #expect(slowed.isOK && slowed.captureFrameRateSource == "com.android.capture.fps")
     #expect(try TimingAudit(of: asset(slow), expecting: 120).problems == [.unexpectedRate])
-    // The times of a recording of this library are those of the capture.
+    // In a recording of this library, the frame times are the capture times.
     slow.metadata["com.overcrank.recording"] =
       #"{"device":"d","mode":"m","first_capture_ns":0,"first_sequence":0,"gaps":[]}"#
     #expect(try TimingAudit(of: asset(slow)).problems == [.statedRate])
@@ -120,7 +120,8 @@ struct TimingAuditTests {
     func pixel(_ x: Int, _ y: Int) -> [UInt8] {
       Array(image.bytes[(y * 1_200 + x) * 3..<(y * 1_200 + x) * 3 + 3])
     }
-    // The gap follows frame 79 of 165 periods, and is as high as the axis allows but for a tenth.
+    // The gap is after frame 79 of 165 periods. It is the highest mark and ends a tenth below the
+    // top of the axis.
     let gap = 110 + Int(79.0 / 164 * 1_059)
     #expect(pixel(gap, 390 - Int(280 / 1.1)) == [200, 36, 36])
     #expect(pixel(110 + Int(30.0 / 164 * 1_059), 120) == [224, 142, 0])

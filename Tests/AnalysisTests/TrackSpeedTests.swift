@@ -7,7 +7,7 @@ import Testing
 
 @testable import OvercrankAnalysis
 
-/// The speeds of objects whose true speeds are known.
+/// Measures the speeds of objects whose true speeds are known.
 struct TrackSpeedTests {
   /// A motion in pixels per frame.
   enum Motion: String, CaseIterable {
@@ -66,11 +66,13 @@ struct TrackSpeedTests {
     }
     print("speed, \(method), \(motion): \(tally)")
     #expect(tally.covered * 100 >= 95 * count)
-    // The standard deviation of the RMS of 20 errors is 16 % of it.
+    // The RMS of 20 errors has a standard deviation of 16 % of that RMS.
     #expect(tally.width <= (RunSize.isFull ? 3 : 4) * tally.deviation)
   }
 
-  /// Positions with errors that are `scatter` times as large as they state, of a ball that bounces.
+  /// Tracks a bouncing ball.
+  ///
+  /// The errors of its positions are `scatter` times the stated uncertainty.
   private static func bounce(
     at instant: Double = 30, scatter: Double, times: [Int], lost: Set<Int> = [], seed: UInt64
   ) -> (track: ObjectTrack, truth: [Double]) {
@@ -97,14 +99,14 @@ struct TrackSpeedTests {
 
   @Test(arguments: [1.0, 3])
   func `A bounce widens the speed uncertainty only near the bounce`(scatter: Double) throws {
-    // Some frames are missing, so that intervals differ.
+    // Some frames are missing, so that frame intervals differ.
     let times = (0..<70).filter { ![11, 12, 20, 45, 52, 53, 54].contains($0) }
     var (around, elsewhere) = (IntervalTally(), IntervalTally())
     for seed in 0..<100 as Range<UInt64> {
       let (track, truth) = Self.bounce(scatter: scatter, times: times, seed: seed)
       for (index, speed) in track.speeds().enumerated() {
         guard let speed else { continue }
-        // At the bounce itself, no speed is right.
+        // At the bounce itself, the ball has no defined speed.
         switch abs(times[index] - 30) {
         case 0: break
         case 1: around.add(speed, truth: truth[index])
@@ -142,7 +144,9 @@ struct TrackSpeedTests {
     #expect(try #require(tallies[30]).width > 3 * rest.width)
   }
 
-  /// Tracks without five known positions in a row, whose scatter must widen the intervals.
+  /// Tracks without five consecutive known positions.
+  ///
+  /// The scatter of the positions must widen the intervals.
   @Test(arguments: [1.0, 3, 10], [3, 4, 28])
   func `Scattered positions of a short track widen speed uncertainty`(scatter: Double, count: Int) {
     var tally = IntervalTally()
@@ -160,12 +164,12 @@ struct TrackSpeedTests {
   }
 }
 
-/// Errors of measured values, and the intervals that were stated for them.
+/// Compares the errors of measured values with the stated uncertainty intervals.
 struct IntervalTally: CustomStringConvertible {
   private var squares = 0.0
   private var widths = 0.0
   private(set) var count = 0
-  /// The number of intervals that contain the truth.
+  /// The number of intervals that contain the true value.
   private(set) var covered = 0
 
   /// The root of the mean squared error.

@@ -69,10 +69,10 @@ struct AssetIndexTests {
     #expect(try index.videoTrack()?.frames.entries == read.videoTrack()?.frames.entries)
     let track = try #require(try index.videoTrack()?.format.index)
     #expect(index.packets[track]?.count == 60)
-    // The first packets are read in any case, to know what the tracks are.
+    // The first packets are always read, to detect the tracks.
     #expect(index.readCount <= maximum + 5, "\(index.readCount) packets were read")
     #expect(read.readCount >= 60)
-    // A truncated file gives the same result both ways, at any length.
+    // A truncated file of any length gives the same result from its index and from its packets.
     let whole = try bytes(of: path)
     for length in stride(from: whole.count - 1, to: whole.count / 3, by: -max(1, whole.count / 23))
     {

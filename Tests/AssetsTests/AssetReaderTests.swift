@@ -7,7 +7,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// The samples of any track, decoded and as they are stored, in order and over a range.
+/// Reads samples of any track, decoded or as stored, in order or from a time range.
 struct AssetReaderTests {
   private let directory: Scratch
 
@@ -63,7 +63,7 @@ struct AssetReaderTests {
 
   /// Ranges of the clip of 0.625 s, and the frames that are visible in them.
   private static let ranges: [(range: ClosedRange<Int64>, frames: Range<Int>)] = [
-    // In 480ths of a second: two for a frame.
+    // In units of 1/480 s. A frame lasts two units.
     (0...300, 0..<150), (120...180, 60..<90), (121...181, 60..<91), (298...9_999, 149..<150),
     (300...400, 0..<0), (77...77, 0..<0),
   ]
@@ -135,7 +135,7 @@ struct AssetReaderTests {
   @Test func `Audio ranges are exact to the sample`() throws {
     let asset = try asset(.constant(240, count: 150))
     let track = try #require(asset.tracks(of: .audio).first)
-    // From the first sample at or behind the start to the last before the end.
+    // A range has the samples from its start up to its end. The sample at the end is not included.
     for (range, samples) in [
       (nil, 0..<30_000),
       (try TimeRange(start: MediaTime(1, over: 7), end: MediaTime(2, over: 7)), 6_858..<13_715),
@@ -242,7 +242,8 @@ struct AssetReaderTests {
     for case .audio(let channels) in silence.map(\.content) {
       #expect(channels.count == 1 && channels[0].allSatisfy { abs($0) < 0.001 })
     }
-    // Each sample begins with its length in two bytes. The samples between the texts are empty.
+    // Each subtitle sample begins with a text length of two bytes. Samples between two subtitles
+    // have no text.
     let texts = try samples(asset, asset.tracks[4], .stored).compactMap { sample -> String? in
       guard case .stored(let bytes) = sample.content, bytes.count > 2 else { return nil }
       let text = String(decoding: bytes[2..<2 + Int(bytes[0]) << 8 + Int(bytes[1])], as: UTF8.self)

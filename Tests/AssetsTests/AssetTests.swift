@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// The properties that a file states, read exactly.
+/// The properties that a file states.
 struct AssetTests {
   private let directory: Scratch
 
@@ -106,7 +106,7 @@ struct AssetTests {
   @Test(arguments: [59, 60, 61, 62])
   func `A movie with B-frames ends at its stated duration`(count: Int64) throws {
     var recipe = MovieRecipe.constant(240, count: count).h264(gop: 20, reordered: true)
-    // The last frame stands for a second, which no rate explains.
+    // The last frame is shown for a second, unlike all other frames.
     recipe.end = (recipe.times.last ?? 0) + 1_000_000
     let asset = try asset(recipe)
     #expect(asset.duration == (MediaTime(recipe.end, over: 1_000_000)))

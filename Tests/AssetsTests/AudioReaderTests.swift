@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Audio samples at any position.
+/// Reads audio samples at any position.
 struct AudioReaderTests {
   private let directory: Scratch
 
@@ -84,7 +84,7 @@ struct AudioReaderTests {
       let wanted = Double(click) + Double(MovieRecipe.Audio.clickLength - 1) / 2
       #expect(abs(center - wanted) < 1, "the click at \(click) is at \(center)")
     }
-    // Any range read by itself is the same as within the whole.
+    // A range that is read alone equals the same part of the whole track.
     for start in [31_000, 10_000, 20_000, 0] as [Int64] {
       let part = try reader.samples(from: start, count: 500)
       #expect(part[1] == Array(planes[1][Int(start)..<Int(start) + 500]))
@@ -97,7 +97,7 @@ struct AudioReaderTests {
     var reader = try AudioReader(asset)
     let ours = try reader.samples(from: 0, count: 30_000)
     let theirs = try await FFmpeg.audio(of: asset.path, channelCount: 2)
-    // Ours ends where the file's edit list does; ffmpeg 5.1 gives the whole last block.
+    // `AudioReader` stops where the edit list ends. ffmpeg 5.1 returns the whole last block.
     #expect(theirs[0].count >= 30_000)
     #expect(zip(ours[0], theirs[0]).allSatisfy { $0 == $1 })
     #expect(zip(ours[1], theirs[1]).allSatisfy { $0 == $1 })

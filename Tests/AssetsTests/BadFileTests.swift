@@ -7,7 +7,9 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Files that are not movies, or are incomplete: each gives a typed error and never a trap.
+/// Files that are not movies, or are incomplete.
+///
+/// Each gives a typed error and never a crash.
 struct BadFileTests {
   private let directory: Scratch
 
@@ -61,7 +63,7 @@ struct BadFileTests {
   @Test func `A movie without tracks is refused`() throws {
     let header = [0, 0, 0, 20] + Array("ftypqt  ".utf8) + [0, 0, 2, 0] + Array("qt  ".utf8)
     var movie: [UInt8] = [0, 0, 0, 108] + Array("mvhd".utf8) + [UInt8](repeating: 0, count: 100)
-    movie[8 + 12 + 2] = 3  // 1000 ticks a second, more or less.
+    movie[8 + 12 + 2] = 3  // The timescale is about 1000.
     let box = [0, 0, 0, UInt8(movie.count + 8)] + Array("moov".utf8) + movie
     expect(try directory.write(header + box, as: "trackless.mov"), .invalidData)
   }
@@ -78,7 +80,7 @@ struct BadFileTests {
     let packets = try recipe.write(to: whole)
     #expect(try Asset(path: whole).videoTrack?.frameCount == 100)
     let content = try bytes(of: whole)
-    // One byte less, and some sixty packets less.
+    // The file is truncated by one byte, and by about sixty packets.
     let tail = packets.suffix(60).map(\.count).reduce(0, +)
     for (missing, left) in [(1, 99), (tail, 40)] {
       let path = try directory.write(Array(content.dropLast(missing)), as: "cut.\(container)")

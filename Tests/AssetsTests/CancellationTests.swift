@@ -7,7 +7,9 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Cancelled reading, in a process of its own, because nothing can be read afterwards.
+/// Cancels all reading.
+///
+/// The test runs in a separate process, which can read nothing afterwards.
 struct CancellationTests {
   @Test func `A cancellation ends every reader with the cancelled error`() async throws {
     await #expect(processExitsWith: .success) {

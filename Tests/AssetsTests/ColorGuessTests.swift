@@ -5,7 +5,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// The matrix and the range of frames that are read as RGB or YUV.
+/// The color matrix and the color range of frames that are read as RGB or YUV.
 struct ColorGuessTests {
   private let directory: Scratch
 
@@ -45,7 +45,7 @@ struct ColorGuessTests {
     let limited = try await pixel("64x48", [], as: yuv, coding)
     let expected = Int((Double(full[0]) * 219 / 255 + 16).rounded())
     #expect(abs(Int(limited[0]) - expected) <= 1 && limited[0] != full[0])
-    // The frame was made of a luma of 120 in video range.
+    // The source frame has a luma of 120 in video range.
     #expect(abs(Int(full[0]) - 121) <= 1)
   }
 }

@@ -40,8 +40,8 @@ struct FragmentLengthTests {
     #expect(asset.duration.seconds == Rational(3))
     #expect(video.frames.entries.allSatisfy { $0.duration == 512 })
     let audio = try #require(asset.audioTrack)
-    // Without an edit list the first frame is late by the two that are decoded before it. The
-    // audio begins at zero and ends with the video.
+    // Without an edit list, the first frame starts two frames late, because two frames are decoded
+    // before it. The audio starts at zero and ends with the video.
     #expect(audio.startSample == (reordered ? -3_200 : 0))
     #expect(audio.startSample + audio.sampleCount == 144_000)
   }

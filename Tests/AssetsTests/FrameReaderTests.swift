@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Any frame by its number, judged by the number painted into it.
+/// Reads frames by number, and checks the number painted into each frame.
 struct FrameReaderTests {
   private let directory: Scratch
 

@@ -19,7 +19,7 @@ struct FrameWriterTests {
     return try Asset(path: path)
   }
 
-  /// The mean of a block of 4 by 4 pixels inside block `block`, of the first byte of each pixel.
+  /// The mean of the first byte of 4 by 4 pixels inside the painted block `block`.
   private func level(_ bytes: [UInt8], block: Int, bytesPerPixel: Int) -> Int {
     var sum = 0
     for y in 2..<6 {
@@ -30,8 +30,10 @@ struct FrameWriterTests {
     return (sum + 8) / 16
   }
 
-  /// Painted code values 32 and 208: gray levels as they are in JPEG's full range, and
-  /// (v − 16)·255/219 in video's.
+  /// The painted code values are 32 and 208.
+  ///
+  /// In JPEG's full range they are the gray levels. In video range the gray level is (v −
+  /// 16)·255/219.
   @Test(arguments: [(false, 32, 208), (true, 19, 224)])
   func `Gray levels are kept in raw frames`(isVideoRange: Bool, dark: Int, light: Int) throws {
     var recipe = MovieRecipe.constant(30, count: 3)

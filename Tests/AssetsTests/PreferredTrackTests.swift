@@ -4,7 +4,7 @@ import OvercrankAssets
 import TestSupport
 import Testing
 
-/// The tracks that are read of files with several video or audio tracks.
+/// The tracks that are read from files with several video or audio tracks.
 struct PreferredTrackTests {
   @Test(arguments: [
     ("mov", [0, 0]), ("mov", [0, 1]), ("mov", [1, 1]), ("mkv", [0, 1]), ("mkv", [1, 0]),

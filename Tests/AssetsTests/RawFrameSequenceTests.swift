@@ -7,7 +7,7 @@ import Testing
 
 @testable import OvercrankAssets
 
-/// Raw frames that are decoded ahead, against frames that are decoded one by one.
+/// Raw frames that are decoded ahead, compared with frames that are decoded one by one.
 struct RawFrameSequenceTests {
   private let directory: Scratch
 

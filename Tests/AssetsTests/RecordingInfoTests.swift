@@ -5,7 +5,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// The recorder's account of a take, read back for each frame.
+/// The timing data that a recording stores about its frames, read back for each frame.
 struct RecordingInfoTests {
   private let directory: Scratch
 
@@ -79,7 +79,7 @@ struct RecordingInfoTests {
       try recipe.write(to: path)
       if let elst {
         var movie = try PatchedMovie(path)
-        // The version, the number of entries, then the first entry.
+        // An edit list box has a version, the number of entries, and then the first entry.
         try movie.set(elst, at: 16, of: "moov/trak/edts/elst")
         _ = try directory.write(movie.bytes, as: "rate.mov")
       }

@@ -55,7 +55,7 @@ struct SeekCostTests {
       #expect(found == [target])
       let key = frames.entries[...target].last(where: \.isKeyFrame)?.decodeIndex ?? 0
       let needed = frames.entries[target].decodeIndex - key + 1
-      // A decoder returns a frame when it has seen those that could be shown before it.
+      // A decoder returns a frame only after it has decoded all frames that could be shown earlier.
       let delay = kind == .intra ? 0 : 6
       let sent = reader.sentPacketCount - before
       #expect(sent <= needed + delay, "frame \(target)")

@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// A thousand samples a second, one channel: a block of up to 20.
+/// One channel of 1000 samples per second, in blocks of at most 20 samples.
 private let format = AudioFormat(.s16, sampleRate: 1_000, channelCount: 1)
 
 /// Audio blocks as a capture thread produces them; each sample encodes its number and its stream.
@@ -40,7 +40,7 @@ private struct Source {
 }
 
 struct AudioTapTests {
-  /// A block in the slow model, which is a list of all blocks.
+  /// A block in the reference model, which lists all blocks.
   private struct Known {
     let position: Int64
     let stream: Int
@@ -48,7 +48,9 @@ struct AudioTapTests {
     let gap: AudioGap.Cause?
   }
 
-  /// The slow model of the tap: it keeps as many of the newest blocks as fit together.
+  /// The reference model of the tap.
+  ///
+  /// It keeps the newest blocks, as long as they fit together.
   private struct Model {
     var blocks: [Known] = []
     let seconds: Int
@@ -156,7 +158,7 @@ struct AudioTapTests {
       var source = Source()
       while source.position < count {
         source.give(4, to: tap)
-        // Making a cursor empties the ring, even if no reader gets processor time for long.
+        // Making a cursor empties the ring, even while no reader gets processor time.
         if source.position % 200 == 0 { _ = tap.cursor(atNanoseconds: .max) }
       }
       tap.end()

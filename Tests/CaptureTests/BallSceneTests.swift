@@ -95,7 +95,8 @@ struct BallSceneTests {
           FrameNumberPattern.read(width: width, height: height) { image[$1 * width + $0] }
             == number)
       }
-      // An edge is off by more than a surface, and a block in the wrong place by far more.
+      // JPEG errors are larger at edges than on surfaces. A block at a wrong position differs far
+      // more.
       let far = zip(gray, decoded).count { abs(Int($0) - Int($1)) > 40 }
       #expect(far == 0, "\(number)")
     }

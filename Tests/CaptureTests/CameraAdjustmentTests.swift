@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Claims about cameras that adjust something by themselves.
+/// Automatic adjustments of a camera, such as automatic exposure.
 struct CameraAdjustmentTests {
   private let driver = ScriptedControls([
     DeviceControl(

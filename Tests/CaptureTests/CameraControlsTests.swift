@@ -140,7 +140,7 @@ struct CameraControlsTests {
     #expect(
       driver.numbersWritten == ["auto_exposure=1", "exposure_time_absolute=157", "gain=60"])
     #expect(try controls.exposureMode == .locked)
-    // Any other value ends the lock.
+    // Locked exposure ends when the driver reports another value.
     driver.change { $0.values[.gain] = .number(65) }
     #expect(try controls.exposureMode == .custom)
     driver.change { $0.values[.gain] = .number(60) }

@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// The outcome of each period, as the script counts it.
+/// The outcome of each frame period, as counted by the script.
 private struct Log: Equatable {
   var stored = 0
   var corrupt = 0
@@ -71,7 +71,7 @@ struct CaptureLoopTests {
     let rate = FrameRate(240)
     var truth = Log()
     var steps: [ScriptedDriver.Step] = []
-    // The number wraps at 2^32 in the middle of some scripts.
+    // The sequence number wraps at 2^32 in the middle of some scripts.
     var number: Int64 = Bool.random(using: &random) ? Int64.random(in: 0...3, using: &random) : 0
     truth.lostStart = Int(number)
     var overruns: UInt32 = 0
@@ -102,7 +102,7 @@ struct CaptureLoopTests {
     #expect(counted == truth)
     #expect(taken.ledger.expected == number)
     #expect(taken.driver.missingBuffers == 0)
-    // Each gap is where the numbers jump.
+    // Each gap must be where the sequence numbers jump.
     var missing: [Int64: Int64] = [:]
     for gap in taken.account.gaps { missing[gap.afterIndex, default: 0] += gap.count }
     var period: Int64 = -1
@@ -119,7 +119,7 @@ struct CaptureLoopTests {
     let rate = FrameRate(60)
     let wrap = (0..<zeros).reduce(count) { number, _ in number * 10 }
     let steps = (0..<60).map { period in
-      // Frame 20 is late by 3 ms, and just there the clock wraps.
+      // Frame 20 is late by 3 ms, and the clock wraps at that frame.
       let time = wrap - 333_000 + Int64(period) * 16_667 + (period == 20 ? 3_000 : 0)
       return ScriptedDriver.Step.frame(
         FrameObservation(
@@ -178,7 +178,8 @@ struct CaptureLoopTests {
 
   @Test func `Frames lost just before the duration limit are counted`() throws {
     let rate = FrameRate(240)
-    // Frames 236...239 belong to the second and never arrive; 240 and 241 belong to no take.
+    // Frames 236...239 are within the limit of one second and never arrive. Frames 240 and 241 are
+    // after the limit.
     let steps = try (Array(0..<236) + [242]).map {
       ScriptedDriver.Step.frame(try observation(Int64($0), rate), byteCount: 10)
     }
@@ -206,7 +207,7 @@ struct CaptureLoopTests {
     let steps = try (0..<Int64(20)).map {
       ScriptedDriver.Step.frame(try observation($0, rate), byteCount: 300_000)
     }
-    // A mebibyte holds three such frames; the queue is read only at the end.
+    // The queue of 1 MiB has space for three of these frames, and is read only at the end.
     let taken = try capture(steps, rate: rate, capacity: 1 << 20)
     #expect(taken.frames.count == 3)
     #expect(taken.ledger.lostQueue == 17)
@@ -246,7 +247,8 @@ struct CaptureLoopTests {
       control: control, sinkList: SinkList([take]))
     try loop.start()
     #expect(loop.run().stopReason == .duration)
-    // Twenty waited, eight of them in the driver's buffers; then none; then four, all in buffers.
+    // Frames that waited in the queue, in three steps: twenty, none and four. The driver's buffers
+    // hold eight of the twenty and all of the four.
     #expect(counts.withLock { $0 } == [8, 8, 0, 0, 4, 4])
     #expect(driver.missingBuffers == 4)
   }
@@ -266,7 +268,7 @@ struct CaptureLoopTests {
       copiesBesideOthers: true)
     let other = KeepingSink()
     (isAlone ? [take] : [take, other] as [any FrameSink]).share(pool.capacity)
-    // The other sink may keep the whole pool, as if it were alone.
+    // The other sink may keep all buffers of the pool, since the take keeps none.
     #expect(other.allowed.load(ordering: .relaxed) == (isAlone ? -1 : pool.capacity))
     var loop = CaptureLoop(
       pool: pool, frameRate: rate,

@@ -73,7 +73,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
       #expect(session.isRunning)
       var iterator = output.frames.makeAsyncIterator()
       var count = 0
-      // More frames than buffers: the bytes of a buffer that was not kept would be overwritten.
+      // Taking more frames than buffers exist would overwrite a buffer that is not kept.
       while count < 80, let sample = await iterator.next(isolation: #isolation) {
         count += 1
         if round == 0, count == 10 { kept = sample }
@@ -174,7 +174,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(seen.last == .didStopRunning)
     #expect(seen.contains(.wasInterrupted(input.device, .deviceGone)))
     #expect(output.ledger.offered == 50 && output.ledger.isBalanced)
-    // Until then, the session keeps itself alive and waits for the device.
+    // Until it is stopped, an interrupted session keeps itself alive and waits for the device.
     await session.stopRunning()
     #expect(!session.isInterrupted)
   }
@@ -216,7 +216,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     // The kept sample is unchanged, and new frames arrive.
     #expect(try #require(kept).withBytes { $0.elementsEqual(bytes) })
     let offered = output.ledger.offered
-    // The first frame may still be an old one that waited.
+    // The first frame may have waited since before the interruption.
     repeat { _ = await iterator.next(isolation: #isolation) } while output.ledger.offered == offered
     _ = await iterator.next(isolation: #isolation)
     await session.stopRunning()

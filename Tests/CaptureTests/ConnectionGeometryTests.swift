@@ -86,7 +86,7 @@ import Testing
         #expect(size.width == (isUpright ? 64 : 48) && size.height == (isUpright ? 48 : 64))
         if let format { #expect(size.mediaSubType == .pixels(format)) }
         let gray = try sample.pixelBuffer(as: .gray)
-        // Video range is 16 to 235, so what was gray in a YUYV camera is a little brighter.
+        // YUYV has video range, 16 to 235, so the full-range gray levels are scaled.
         let levels =
           fourcc == "yuyv"
           ? gray.bytes.map { UInt8((Double($0) * 219 / 255 + 16).rounded()) } : gray.bytes

@@ -8,13 +8,15 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// A camera that consists of its controls, and whose calls fail on request.
+/// A simulated camera that has only controls.
+///
+/// Its calls fail on request.
 private final class PaperCamera: ControlPort {
   struct State {
     var values: [ControlID: Int64]
     var ranges: [ControlID: ControlRange]
     var calls = 0
-    /// The calls that fail, by their number.
+    /// The calls that fail, as numbers in the order of calls.
     var failures: Set<Int> = []
     /// The controls that cannot be set.
     var refused: Set<ControlID> = []
@@ -27,7 +29,7 @@ private final class PaperCamera: ControlPort {
       State(values: controls.mapValues(\.value), ranges: controls.mapValues(\.range)))
   }
 
-  /// A webcam in its usual state: exposure by aperture priority, and free to slow down.
+  /// A webcam in its usual state: aperture priority exposure that may lower the frame rate.
   static func webcam(mode: Int64 = 3, exposure: Int64 = 300) -> PaperCamera {
     PaperCamera([
       .automaticExposure: (mode, ControlRange(minimum: 0, maximum: 3, items: [1, 3])),

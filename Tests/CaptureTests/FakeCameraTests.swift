@@ -18,14 +18,14 @@ private func input(_ machine: FakeVideoSystemCalls, _ mode: String) throws -> De
   }
 }
 
-/// Captures without storing frames, and accounts for them.
+/// Captures without storing frames, and counts the frames and losses.
 ///
-/// With `stopCount`, requests a stop after so many frames.
+/// With `stopCount`, requests a stop after that many frames.
 private func take(
   _ input: DeviceInput, on machine: FakeVideoSystemCalls, _ limit: CaptureLimit,
   stoppingAfter stopCount: Int? = nil
 ) throws -> (end: CaptureEnd, account: FrameAccount, times: [Int64]) {
-  // A reader that stops the camera must be close behind it, so its queue is small.
+  // A reader that stops the camera must not lag behind it, so the queue of that reader is small.
   let queue = try FrameQueue(capacity: stopCount == nil ? 64 << 20 : 1 << 20)
   machine.pace { queue.fillLevel < 0.5 }
   let control = CaptureControl()
@@ -99,13 +99,13 @@ struct FakeCameraTests {
     let input = try input(machine, "640x360@240/mjpg")
     let start = machine.nanoseconds()
     let verification = try input.verifyFrameRate()
-    // The second half is for the attempt with a manual exposure.
+    // The limit is twice this time, since a second attempt uses manual exposure.
     let frames = max(0.5, 2 / rate) + 2 / rate
     #expect(Double(machine.nanoseconds() - start) / 1e9 <= 2 * (frames + 0.1))
     #expect(verification.negotiated.doubleValue == 240)
     let measured = try #require(verification.measurement.frameRate).doubleValue
     if rate == 239 {
-      #expect(verification.isLocked)  // Within what crystals and fractions differ by.
+      #expect(verification.isLocked)  // This difference is within the tolerance of camera clocks.
     } else {
       #expect(!verification.isLocked && verification.cause == .falseReport)
     }
@@ -119,7 +119,7 @@ struct FakeCameraTests {
     for seed in 0..<1_000 {
       var random = SeededGenerator(seed: UInt64(seed))
       let call = Int.random(in: 1...900, using: &random)
-      // As Ctrl-C does.
+      // Some takes are stopped early, as by Ctrl-C.
       let stopCount = seed % 4 == 0 ? Int.random(in: 1...90, using: &random) : nil
       let machine = try FakeVideoSystemCalls(
         "hfr-usb dark=\(seed % 3) mjpegbytes=4000"

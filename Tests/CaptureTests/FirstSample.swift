@@ -6,7 +6,7 @@ import Testing
 
 /// Takes the first frame of a synthetic camera in a mode, or in its fastest format.
 ///
-/// Its session has stopped then; the frame still holds the camera's buffer.
+/// When it returns, the session has stopped, and the frame still holds the camera's buffer.
 func firstSample(of name: String, mode: String? = nil) async throws -> SampleBuffer {
   let camera = try CaptureDevice.named(name)
   let format =

@@ -25,7 +25,7 @@ struct FrameQueueTests {
       var random = SeededGenerator(seed: 240)
       var payload = [UInt8](repeating: 0, count: 400_000)
       for number in 0..<count {
-        // Mostly small ones, now and then one of nearly half the queue.
+        // Most frames are small. A few take nearly half the queue.
         let size = Int.random(
           in: 0...(number % 97 == 0 ? 400_000 : 3_000), using: &random)
         for position in stride(from: 0, to: size, by: 64) {
@@ -39,7 +39,8 @@ struct FrameQueueTests {
       }
       queue.close()
     }
-    // If an empty queue seemed full, an app would leave frames out.
+    // Reports that exceed the capacity would make a program skip frames although the queue is
+    // empty.
     let observer = try BlockingThread {
       while !queue.isClosed {
         if queue.boundBytes > queue.capacity { excess.add(1, ordering: .relaxed) }
@@ -67,7 +68,7 @@ struct FrameQueueTests {
     #expect(excess.load(ordering: .relaxed) == 0)
     #expect(next == count)
     #expect(damaged == 0)
-    // The end is reported again.
+    // A second call also reports the end.
     #expect(queue.withNextFrame { $0.observation.sequence } == nil)
   }
 

@@ -32,7 +32,7 @@ struct FrameRateVerificationTests {
       (240, 240, Measured(rate: 120), [.keepsLongExposure], .exposure),
       (240, 240, Measured(rate: 120), [.keepsLongExposure, .keepsDynamicFrameRate], .exposure),
       (240, 240, Measured(rate: 120), [.keepsDynamicFrameRate], .lowLight),
-      // Low light cannot raise the rate.
+      // Low light cannot raise the frame rate, so a higher rate is a false report.
       (240, 240, Measured(rate: 300), [.keepsDynamicFrameRate], .falseReport),
       (240, 240, Measured(rate: 120), [], .falseReport),
       // A weakness that does not lower the rate is not a cause.
@@ -59,7 +59,7 @@ struct FrameRateVerificationTests {
     let verification = FrameRateVerification(
       requested: rate, negotiated: rate, measurement: RateMeasurement(), weaknesses: [])
     #expect(!verification.isLocked)
-    // The same holds for a stop before the first frame.
+    // A stop before the first frame has the same result.
     let machine = try FakeVideoSystemCalls("hfr-usb")
     let stopped = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")

@@ -19,7 +19,8 @@ struct Listening {
   static let rate = 48_000
   static let period: Int64 = 480
 
-  // So many periods may pass before the first block is taken; each block taken allows one more.
+  // The card delivers `periods` periods before the first block is taken, and one more for each
+  // block taken.
   init(
     periods: Int = 100, format: AudioFormat.SampleFormat = .s16, seed: UInt64 = 1,
     retryMilliseconds: Int = 1_000,

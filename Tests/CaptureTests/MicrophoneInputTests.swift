@@ -58,7 +58,7 @@ struct MicrophoneInputTests {
         next += gap.sampleCount
       }
       #expect(block.position == next)
-      // The card counts on during a gap, so positions are right if the gaps are.
+      // The card keeps counting during a gap, so a position is exact only if the gap lengths are.
       #expect(block.samples(ofChannel: 0).first == Float(Listening.value(next, 0)))
       let time = listening.card.nanoseconds(ofSample: next, rate: Listening.rate)
       let stamp = try block.presentationTimeStamp.nanoseconds(.halfAwayFromZero)
@@ -107,7 +107,7 @@ struct MicrophoneInputTests {
       var number = block.position / 30_000 * 30_000 + reported
       if number - block.position > 15_000 { number -= 30_000 }
       if block.position - number > 15_000 { number += 30_000 }
-      // A gap is counted by stamps that are up to 2 ms late, four of them at most.
+      // The length of a gap has an error of at most 2 ms, and four gaps occur.
       #expect((number - block.position).magnitude < 4 * 100 + 4)
       let truth = listening.card.nanoseconds(ofSample: number, rate: Listening.rate)
       #expect((time - truth).magnitude < 4_000_000)

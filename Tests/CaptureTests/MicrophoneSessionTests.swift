@@ -216,7 +216,7 @@ struct MicrophoneSessionTests {
           session.removeInput(microphone)
         }
       default:
-        // Only if a block is sure to arrive.
+        // This waits only if a block is certain to arrive.
         guard let connection = session.connections.last, connection.isEnabled, session.isRunning,
           let output = connection.output as? AudioDataOutput
         else { continue }

@@ -10,7 +10,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// A camera's rate, the requested rate, and the step between the frames that are to be delivered.
+/// The frame rate of a camera, the requested rate, and the step between delivered frames.
 struct FrameRateRequest: Sendable {
   let camera: Int64
   let requested: Int32
@@ -23,7 +23,7 @@ struct FrameRateRequest: Sendable {
 
 // Serialized, since the threads of many cameras would use all processors.
 @Suite(.serialized) struct MinimumFrameDurationTests {
-  /// Ratios that are not whole, then whole ones.
+  /// First ratios that are not whole numbers, then ratios that are.
   private static let requests = [
     FrameRateRequest(24, 15, 2), FrameRateRequest(25, 15, 2), FrameRateRequest(50, 30, 2),
     FrameRateRequest(30, 20, 2), FrameRateRequest(240, 100, 3), FrameRateRequest(120, 50, 3),
@@ -31,8 +31,9 @@ struct FrameRateRequest: Sendable {
     FrameRateRequest(30, 30, 1),
   ]
 
-  /// The times of a camera's frames in microseconds, each up to so many thousandths of a period
-  /// early or late.
+  /// The times of a camera's frames in microseconds.
+  ///
+  /// Each is early or late by at most `jitter` thousandths of a period.
   private func times(_ count: Int64, at rate: FrameRate, jitter: Int64) throws -> [Int64] {
     var random = SeededGenerator(seed: UInt64(jitter) + 5)
     let period = try SyntheticDriver.microseconds(ofFrame: 1, at: rate)
@@ -43,7 +44,7 @@ struct FrameRateRequest: Sendable {
     }
   }
 
-  /// The frames that an output gives of a camera whose frames have these times.
+  /// The frames that an output delivers from a camera whose frames have these times.
   private func taken(
     of times: [Int64], at rate: Int64, minimum: MediaTime
   ) async throws -> [SampleBuffer.Attachments] {
@@ -53,7 +54,7 @@ struct FrameRateRequest: Sendable {
     var steps: [ScriptedDriver.Step] = []
     for (number, time) in times.enumerated() {
       let observation = FrameObservation(sequence: UInt32(number), microseconds: time)
-      // So that no frame is late.
+      // Waits until the frame is taken, so that no frame is dropped as late.
       steps += [
         .frame(observation, byteCount: 128 * 96),
         .action { while output.keptCount > 0 { usleep(100) } },
@@ -78,7 +79,7 @@ struct FrameRateRequest: Sendable {
     let numbers = taken.map { Int($0.sequence) }
     #expect(numbers == Array(stride(from: 0, to: 120, by: request.step)))
     let minimum = 1_000_000 / Int64(request.requested)
-    // Only where the minimum is a whole number of periods may jitter bring frames closer.
+    // Jitter may make intervals shorter only where the minimum is a whole number of periods.
     let isWhole = request.camera % Int64(request.requested) == 0
     let allowed = isWhole ? jitter * 2 * 1_000 / request.camera + 2 : 0
     for (earlier, later) in zip(numbers, numbers.dropFirst()) {
@@ -96,8 +97,8 @@ struct FrameRateRequest: Sendable {
         return true
       }
     }
-    // 60 of 239.76 frames a second are each fourth, and 59.94 of 240 each fifth: four of them are
-    // 17 microseconds too short.
+    // 60 fps is every fourth frame of 239.76 fps. 59.94 fps is every fifth frame of 240 fps, since
+    // four frames are 17 microseconds too short.
     #expect(
       try numbers(FrameRate(240_000, over: 1_001), minimum: 16_666)
         == Array(stride(from: 0, to: 40, by: 4)))

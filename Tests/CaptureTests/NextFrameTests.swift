@@ -16,7 +16,7 @@ struct NextFrameTests {
   private let output = VideoDataOutput()
 
   init() throws {
-    // A camera that waits until its frames are taken.
+    // This camera waits until its frames are taken.
     session = try CaptureSession(CaptureDevice.named("synthetic:128x96@240/grey?pace=max"))
     output.alwaysDiscardsLateVideoFrames = false
     try session.addOutput(output)
@@ -58,7 +58,7 @@ struct NextFrameTests {
   }
 
   @Test func `Removing the output ends a wait for the next frame`() {
-    // The session does not run, so only the end can stop the wait.
+    // The session does not run, so only the removal can end the wait.
     let isDone = DispatchSemaphore(value: 0)
     let (session, output) = (session, output)
     DispatchQueue.global().async {

@@ -10,9 +10,9 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Cameras that deliver frames as fast as they are taken.
+/// A camera that delivers frames as fast as they are taken.
 ///
-/// Serialized, since each test uses all processors.
+/// The suite is serialized, since each test uses all processors.
 @Suite(.serialized) struct PaceTests {
   private func driver(
     rate: Int64 = 240, drop: Rational = .zero
@@ -51,7 +51,7 @@ import Testing
     }
     #expect(stamps.map(\.microseconds) == times)
     #expect(stamps.allSatisfy { $0.overrunsBefore == 0 && !$0.isMarkedCorrupt })
-    // The clock of the next stream continues that of this one.
+    // The clock of a second stream continues from the first stream.
     let again = try self.stamps(10, of: driver)
     #expect(try #require(again.first).microseconds > times[999])
   }
@@ -75,7 +75,8 @@ import Testing
     #expect(loop.run().error?.code == .noFrames)
   }
 
-  /// Has no space until it requests the end of the capture, like a take with a slow writer.
+  /// A sink that has no space until it requests the end of the capture, like a take with a slow
+  /// writer.
   private final class FullSink: FrameSink {
     let control: CaptureControl
     let takenCount = Atomic<Int>(0)

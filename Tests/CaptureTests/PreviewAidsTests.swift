@@ -6,9 +6,11 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Tables of the marks and displays of a preview.
+/// Marks and displays of a preview, such as focus peaking, compared with tables.
 struct PreviewAidsTests {
-  /// A BGRA image of gray rows: each character is a level, `.` black, `o` half, `#` white.
+  /// A BGRA image from rows of characters.
+  ///
+  /// Each character is a gray level: `.` black, `o` half, `#` white.
   private func image(_ rows: [String]) -> PixelBuffer {
     let levels: [Character: UInt8] = [".": 0, "o": 128, "#": 255]
     var image = PixelBuffer(format: .bgra)
@@ -28,7 +30,7 @@ struct PreviewAidsTests {
     return image
   }
 
-  /// The pixels of an image after the aids: `R` red, `.` black, `o` half, `#` white.
+  /// The pixels of an image after its marks are drawn: `R` red, `.` black, `o` half, `#` white.
   private func rows(_ image: PixelBuffer) -> [String] {
     (0..<image.height).map { y in
       String(
@@ -76,7 +78,7 @@ struct PreviewAidsTests {
   }
 
   @Test func `A level meter falls by 20 dB in 1.7 s and holds its peak`() {
-    // Milliseconds, the peak that is measured, and the level and peak that are shown.
+    // The time in milliseconds, the measured peak, and the displayed level and peak.
     let table: [(at: Int64, peak: Double, level: Double, held: Double)] = [
       (0, -.infinity, -60, -60), (100, -20, -20, -20), (950, -.infinity, -30, -20),
       (1_599, -.infinity, -37.6353, -20), (1_800, -.infinity, -40, -40),
@@ -100,7 +102,7 @@ struct PreviewAidsTests {
   @Test func `Preview statistics give missing frames and the frame rate`() throws {
     let counter = ArrivalCounter()
     #expect(counter.arrivals.newestTime == nil)
-    // The counter wraps after two frames, skips two, and is restarted at 5.
+    // The sequence number wraps after two frames, skips two and one, repeats 5, and restarts at 1.
     let sequences: [UInt32] = [4_294_967_294, 4_294_967_295, 0, 3, 5, 5, 1]
     var first: PreviewArrivals?
     for (index, sequence) in sequences.enumerated() {
@@ -117,7 +119,7 @@ struct PreviewAidsTests {
   @Test func `A preview is delayed by a constant or a slow-motion delay`() {
     let constant = PreviewSchedule(delay: 12_000_000, speed: .normal, start: 0)
     #expect(constant.shownTime(at: 20_000_000) == 8_000_000)
-    // At half speed the delay reaches 4 s after 8 s, and then starts again.
+    // At half speed the delay grows to 4 s in 8 s, and then starts again at zero.
     let slow = PreviewSchedule(delay: 4_000_000, speed: Speed(1, over: 2), start: 1_000_000)
     let table: [(at: Int64, shown: Int64)] = [
       (1_000_000, 1_000_000), (3_000_000, 2_000_000), (8_999_998, 4_999_999),

@@ -6,14 +6,15 @@ import Testing
 
 /// The position of an image in a view.
 struct PreviewGeometryTests {
-  /// The view corners of the upper left and upper right corner of the captured frame, by hand.
+  /// The corners of the view at which the upper corners of the captured frame are shown, written by
+  /// hand.
   private static let corners:
     [(angle: Int, isMirrored: Bool, upperLeft: String, upperRight: String)] = [
       (0, false, "TL", "TR"), (90, false, "TR", "BR"), (180, false, "BR", "BL"),
       (270, false, "BL", "TL"), (0, true, "TR", "TL"), (90, true, "TL", "BL"),
       (180, true, "BL", "BR"), (270, true, "BR", "TR"),
     ]
-  /// The rectangles of a 640x480 image in a view of 1000x600, by hand.
+  /// The rectangles of a 640x480 image in a view of 1000x600, computed by hand.
   private static let rects:
     [(gravity: PreviewGravity, upright: PreviewRect, rotated: PreviewRect)] =
       [
@@ -98,7 +99,7 @@ struct PreviewGeometryTests {
     let zoomed = geometry(.resizeAspect, 90, false, zoom: 4)
     let middle = zoomed.viewPoint(fromDevicePoint: .center)
     #expect(abs(middle.x - 500) < 1e-9 && abs(middle.y - 300) < 1e-9)
-    // A quarter of the frame fills the image: its upper left corner is at 3/8.
+    // A quarter of the frame fills the image, and the upper left corner of that part is at 3/8.
     let corner = zoomed.viewPoint(fromDevicePoint: PointOfInterest(x: 0.375, y: 0.375))
     #expect(abs(corner.x - 725) < 1e-9 && abs(corner.y) < 1e-9)
     let flat = PreviewGeometry(imageWidth: 64, imageHeight: 48, viewWidth: 0, viewHeight: 100)

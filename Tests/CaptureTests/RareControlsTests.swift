@@ -94,7 +94,7 @@ struct RareControlsTests {
       camera.handles.setStreaming(true, "/dev/video0")
       #expect(try controls.torchLevel == 0.5)
       #expect(led.numbersWritten == ["intensity_torch_mode=100", "led_mode=2"])
-      // In the joint list, controls of the LED do not hide those of the camera.
+      // In the combined list, controls of the LED do not hide controls of the camera.
       #expect(
         try controls.list().map(\.name) == ["brightness", "led_mode", "intensity_torch_mode"])
       // If one assignment fails, the changes to both devices are restored.

@@ -22,12 +22,12 @@ struct RotationCoordinatorTests {
       #expect(upright.videoRotationAngleForHorizonLevelPreview == 0)
     }
     #expect(!upright.followAccelerometer())
-    // If the desktop rotates with the device, the preview needs the rotation of the capture.
+    // If the desktop rotates with the device, the preview needs the rotation that the capture has.
     upright.deviceRotationAngle = 90
     upright.interfaceRotationAngle = 270
     #expect(upright.videoRotationAngleForHorizonLevelPreview == 90)
 
-    // The module's sensor is mounted at 270 degrees counterclockwise, and the front camera faces
+    // The sensor of this module is mounted at 270 degrees counterclockwise. The front camera faces
     // the user.
     for (name, mounted, sign) in [("sensor-module", 90, 1), ("stepwise-sensor", 0, -1)] {
       let machine = try FakeVideoSystemCalls(name)
@@ -59,9 +59,9 @@ struct RotationCoordinatorTests {
     let changes = coordinator.changes
     let table: [(x: Int, y: Int, z: Int, angle: Int)] = [
       (0, 1000, 0, 0), (-1000, 0, 0, 90), (0, -1000, 0, 180), (1000, 0, 0, 270),
-      // 50 degrees from 270 are not enough, 60 are.
+      // A rotation changes only after 60 degrees. 50 degrees are not enough.
       (643, 766, 0, 270), (500, 866, 0, 0),
-      // Flat on a table, the last angle stays.
+      // On a device that lies flat on a table, the last angle stays.
       (-300, 100, 1000, 0), (-1000, 0, 400, 90),
     ]
     for row in table {
@@ -76,7 +76,7 @@ struct RotationCoordinatorTests {
     }
     #expect(reported == [90, 180, 270, 0, 90])
 
-    // A sensor that is mounted at 90 degrees.
+    // This accelerometer is mounted at 90 degrees.
     try "0, -1, 0; 1, 0, 0; 0, 0, 1\n".write(
       toFile: "\(sensor)/in_accel_mount_matrix", atomically: true, encoding: .utf8)
     try set(1000, 0, 0)

@@ -40,7 +40,7 @@ struct SampleAttachmentTests {
     #expect(first.attachments.isExposureCustom == false)
     #expect(first.attachments.exposureDuration == nil && first.attachments.gain == nil)
     #expect(first.exif["ExposureMode"] == "0" && first.exif["ExposureTime"] == nil)
-    // Set through another handle, as by another program, or through the one that streams.
+    // Another handle sets the exposure, as another program would, or the handle of the stream does.
     let wanted = MediaTime(microseconds: 2_000)
     try controls.setExposureModeCustom(duration: wanted, gain: 10, rounding: .towardZero)
     var sample = try #require(await iterator.next())
@@ -49,7 +49,7 @@ struct SampleAttachmentTests {
     }
     #expect(sample.attachments.isExposureCustom == true)
     #expect(sample.exif["ExposureMode"] == "1" && sample.exif["ExposureTime"] == "1/500")
-    // It is read again when the stream starts.
+    // The exposure is read again when the stream starts.
     await session.stopRunning()
     try await session.startRunning()
     #expect(try await iterator.next()?.attachments.exposureDuration == wanted)
@@ -144,7 +144,8 @@ struct SampleAttachmentTests {
 
   @Test(
     arguments: [
-      // The control values (mode, time, automatic gain, gain, the sensor's gain), then the results.
+      // The first five are control values: mode, time, automatic gain, gain, sensor gain. The last
+      // three are the results.
       (nil, nil, nil, nil, nil, nil, nil, nil),
       (1, 40, nil, 7, nil, true, 4_000, 7), (2, 40, nil, 7, nil, true, 4_000, 7),
       (0, 40, nil, 7, nil, false, nil, nil), (3, 40, 0, 7, nil, false, nil, nil),

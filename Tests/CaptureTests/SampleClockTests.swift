@@ -6,12 +6,14 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// A slow least-squares line: the textbook formula over all timestamps, in integers counted from
-/// the first of them.
+/// A least-squares line by the textbook formula over all timestamps, in integers relative to the
+/// first timestamp.
 private struct SlowLine {
   var stamps: [(sample: Int64, nanoseconds: Int64)] = []
   let rate: Int64
-  /// The slope in nanoseconds over samples, kept while the timestamps span too little time.
+  /// The slope in nanoseconds per sample.
+  ///
+  /// It does not change while the timestamps span too little time.
   var slope: (rise: Int128, run: Int128)
 
   init(rate: Int64) {
@@ -67,7 +69,7 @@ struct SampleClockTests {
     let epoch = Int64.random(in: 0...1_000_000_000_000_000, using: &random)
     for round in 0..<1_500 {
       sample += period
-      // Sometimes timestamps are missing for long.
+      // Sometimes 40 timestamps in a row are missing.
       if Int.random(in: 0..<300, using: &random) == 0 { sample += 40 * period }
       let exact =
         Int128(sample - first) * 1_000_000_000 * 1_000_000
@@ -104,7 +106,7 @@ struct SampleClockTests {
         nanoseconds: truth(sample) + Int64.random(in: 0...jitter, using: &random))
       guard number > 500 else { continue }
       let time = try #require(clock.nanoseconds(ofSample: sample, rounding: .halfAwayFromZero))
-      // The mean delay of all timestamps cannot be measured.
+      // The measured times include the mean delay of the timestamps, half of the jitter.
       worst = max(worst, (time - truth(sample) - jitter / 2).magnitude.asInt64)
     }
     #expect(worst < 400_000, "\(worst) ns")
@@ -126,7 +128,7 @@ struct SampleClockTests {
 
   @Test func `Restarting an audio sample clock keeps the measured rate`() {
     var clock = SampleClock(nominalRate: 48_000)
-    // 100 ppm too slow.
+    // The clock of the card is 100 ppm slow.
     for number in 0..<600 as Range<Int64> {
       clock.observe(sample: 480 * number, nanoseconds: 10_001_000 * number)
     }

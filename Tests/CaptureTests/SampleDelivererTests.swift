@@ -6,7 +6,9 @@ import Testing
 @testable import OvercrankCapture
 
 struct SampleDelivererTests {
-  /// Samples that are numbers, without notes of dropped ones.
+  /// A queue of numbers in place of samples.
+  ///
+  /// It keeps no record of dropped samples.
   private final class Numbers: SampleQueue {
     private let numbers = Mutex<[Int]>([])
     var count: Int { numbers.withLock { $0.count } }
@@ -16,7 +18,7 @@ struct SampleDelivererTests {
     func drain() { numbers.withLock { $0 = [] } }
   }
 
-  /// A sink may still be fed while the one that replaces it is made.
+  /// A sink may still receive samples while its replacement is made.
   @Test func `A replaced sample sink still delivers its last samples`() async throws {
     let deliverer = SampleDeliverer<Int>()
     defer { deliverer.stop() }
@@ -55,7 +57,7 @@ struct SampleDelivererTests {
       feed.wake()
       while numbers.count > 0 { await Task.yield() }
     }
-    // The thread, which keeps the deliverer, ends when nothing can come any more.
+    // The thread keeps the deliverer alive, and ends when nothing can arrive anymore.
     while watched != nil { await Task.yield() }
     #expect(numbers.count == 0 && handled.count == 0)
   }

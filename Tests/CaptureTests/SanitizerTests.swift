@@ -7,17 +7,17 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Counted by two threads at the same time, with a lock or without.
+/// Two threads count at the same time, with a lock or without a lock.
 private final class Counter: Sendable {
   let locked = Mutex(0)
   nonisolated(unsafe) var bare = 0
   private let count = Atomic<Int>(0)
 
-  /// Adds one, alternating with the other thread, without a lock.
+  /// Adds one without a lock, in turns with the other thread.
   ///
-  /// Alternating orders nothing for the memory model, so each addition is a race. The sanitizer may
-  /// miss accesses at exactly the same time, and a thread that ends before the other begins is not
-  /// a race.
+  /// The order of turns is not a synchronization, so each addition is a race. Without turns, the
+  /// sanitizer may miss accesses at exactly the same time, and no race occurs if one thread ends
+  /// before the other begins.
   func addAlternately(_ thread: Int) {
     while count.load(ordering: .relaxed) % 2 != thread { sched_yield() }
     bare += 1
@@ -67,7 +67,7 @@ struct SanitizerTests {
     for count in 1...100 { print(Self.memory(count: count)[0]) }
   }
 
-  /// Not optimized, since the optimizer would remove the allocation.
+  /// Not inlined or optimized, since the optimizer would remove the allocation.
   @inline(never) @_optimize(none)
   private static func memory(count: Int) -> UnsafeMutablePointer<UInt8> {
     let memory = UnsafeMutablePointer<UInt8>.allocate(capacity: count)

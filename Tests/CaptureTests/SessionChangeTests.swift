@@ -11,10 +11,12 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// `VIDIOC_STREAMON`.
+/// The request `VIDIOC_STREAMON`.
 private let streamOn: UInt = 0x4004_5612
 
-/// The cameras of a fake machine, each in its fastest mode, at no more than a frame in 50 µs.
+/// Inputs of the cameras of a fake machine, each in its fastest mode.
+///
+/// A pause after each frame limits the pace.
 private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [DeviceInput] {
   machine.pace {
     usleep(500)
@@ -44,7 +46,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     session.removeOutput(outputs[0])
     try session.addOutput(outputs[1])
     #expect(session.outputs.count == 1 && session.outputs.first === outputs[1])
-    // Only a change of the preset asks the camera for its modes.
+    // Only a change of the preset requests the camera's modes.
     #expect(throws: MediaError.self) { try session.setSessionPreset(.high) }
     #expect(session.isInterrupted && session.sessionPreset == .low)
     session.removeInput(input)
@@ -75,7 +77,8 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     #expect(session.outputs.isEmpty)
     try session.addOutput(output)
     #expect(machine.callCount(streamOn) == starts)
-    // The first start fails and the second succeeds; the other camera runs through both.
+    // The first start of the failed camera fails and the second succeeds. The other camera runs
+    // through both.
     let error = await #expect(throws: MediaError.self) { try await session.startRunning() }
     #expect(error?.code == .deviceFailed && session.isRunning)
     try await session.startRunning()
@@ -110,12 +113,12 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
   @Test func `A camera switch delays frames by at most two intervals`()
     async throws
   {
-    // Both cameras use the machine's clock, which advances only while a camera is waited for.
+    // Both cameras use the machine's clock, which advances only while a camera waits for a frame.
     let machine = try FakeVideoSystemCalls("hfr-usb\nyuyv-1080p120 start=3")
     let inputs = try inputs(machine, 2)
     let session = CaptureSession(inputs[0])
     let output = VideoDataOutput()
-    // So that no frame is late.
+    // Waits until the frame is taken, so that no frame is dropped as late.
     machine.pace { output.ledger.waiting == 0 }
     let seen = Mutex<(times: [MediaTime], count: Int, width: Int)>(([], 0, 0))
     output.setSampleBufferHandler { sample in
@@ -140,7 +143,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     #expect(output.ledger.dropped.isEmpty && output.ledger.isBalanced)
     let times = seen.withLock { $0.times }
     let gaps = zip(times.dropFirst(), times).compactMap { $0 - $1 }
-    // The new camera loses three frames before its first one.
+    // The new camera loses three frames before the first delivered frame.
     let frame = inputs[1].format.minFrameDuration.doubleValue
     #expect(gaps.count >= 39)
     #expect((gaps.max()?.doubleValue ?? 1) <= (2 + 4) * frame)

@@ -83,7 +83,7 @@ struct SessionLifetimeTests {
       let session = try CaptureSession(CaptureDevice.named("synthetic:320x240@240"))
       camera = session.inputs.first as? DeviceInput
       let (output, second) = (VideoDataOutput(), VideoDataOutput())
-      // A session under configuration keeps its new outputs, too.
+      // New outputs are kept by a session that is being configured, too.
       session.beginConfiguration()
       try session.addOutput(output)
       try session.addOutput(second)
@@ -129,7 +129,7 @@ struct SessionLifetimeTests {
       for await _ in frames { break }
       await session.stopRunning()
     }
-    // The thread of an output may hold its last sample a moment longer.
+    // The thread of an output may hold the last sample a moment longer.
     while video != nil || audio != nil || preview != nil || camera != nil { await Task.yield() }
   }
 

@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Random sequences of the calls and faults of a session and its cameras.
+/// Random sequences of session calls and camera faults.
 ///
 /// `OVERCRANK_SEQUENCES` sets their number. The default is 10 000 in a full test run, else 300.
 @Suite(.serialized) struct SessionSequenceTests {
@@ -20,9 +20,9 @@ import Testing
 
   @Test func `Random session changes and faults leave no buffer missing`() async throws {
     var (frames, interruptions, errors, locks, settings, locked) = (0, 0, 0, 0, 0, 0)
-    // Sequences without frames and faults prove nothing. Their number depends on the load: 300
-    // sequences have 190 frames, 40 interruptions and 60 errors, and half the frames during a
-    // build. More sequences run until a part of that is reached.
+    // Sequences without frames and faults would test nothing. How many occur depends on the load:
+    // 300 sequences have 190 frames, 40 interruptions and 60 errors, and half of these frames while
+    // a build runs. More sequences run until enough have occurred.
     func isEnough() -> Bool {
       frames > Self.count / 10 && interruptions > Self.count / 20 && errors > Self.count / 20
         && locks > Self.count / 5 && settings > Self.count / 5 && locked > Self.count / 20
@@ -54,10 +54,11 @@ import Testing
 /// A session on a machine of two fake cameras, and the random calls on it.
 private final class SessionSequence {
   private(set) var frameCount = 0
-  /// How often a device was locked, and a setting of a camera changed.
+  /// The numbers of device locks, and of changed camera settings.
   private(set) var lockCount = 0
   private(set) var settingCount = 0
-  /// How often a setting was changed while its camera was locked, and thus through the lock's handle.
+  /// The number of settings that were changed through the handle of a lock, while the camera was
+  /// locked.
   private(set) var lockedSettingCount = 0
   let events: any AsyncSequence<SessionEvent, Never> & Sendable
   private let seed: UInt64
@@ -152,7 +153,7 @@ private final class SessionSequence {
     }
   }
 
-  /// Locks a camera, sets what is locked, or unlocks it.
+  /// Locks a camera, changes a setting of a locked camera, or unlocks it.
   private func changeLock() async {
     let step = Int.random(in: 0..<3, using: &random)
     guard lock != nil else {
@@ -178,7 +179,7 @@ private final class SessionSequence {
     }
   }
 
-  /// Changes a setting of a camera, or reads all that a program may want to show.
+  /// Changes a setting of a camera, or reads all of its settings.
   private func changeSetting() async {
     let refusals: [MediaError.Code] = [
       .controlNotSupported, .controlInactive, .controlReadOnly, .controlOutOfRange,
@@ -197,7 +198,8 @@ private final class SessionSequence {
       ?? Int.random(in: 0..<2, using: &random)
     let (chosen, isLocked) = (controls[number], lock?.device == inputs[number].device)
     let step = Int.random(in: 0..<7, using: &random)
-    // Settings go through the handle that holds the lock, so the program's own lock is not busy.
+    // Settings use the handle that holds the lock, so the program's own lock does not make the
+    // device busy.
     await expectingFaults(refusals, except: isLocked ? [.deviceBusy] : []) {
       switch step {
       case 6 where isLocked: expectLockedOut(inputs[number].device)
@@ -228,13 +230,13 @@ private final class SessionSequence {
       }
       Issue.record("sequence \(seed): a lock did not exclude another program")
     } catch {
-      // A device that was unplugged since, or has no such control, fails for everyone.
+      // A device that was unplugged meanwhile, or lacks the control, fails for every program.
       let reason = (error as? DeviceError)?.reason
       #expect([.busy, .unplugged, .notSupported].contains(reason), "\(seed): \(error)")
     }
   }
 
-  /// Allows only the errors that the machine's faults and the lock of another owner cause.
+  /// Allows only errors caused by the machine's faults and by another program's lock.
   private func expectingFaults(
     _ others: [MediaError.Code] = [], except exceptions: [MediaError.Code] = [],
     _ body: () async throws -> Void

@@ -41,7 +41,7 @@ struct SyntheticAudioOutputTests {
     #expect(audio.ledger.isBalanced)
     // After a restart, positions begin at 0 again.
     try await session.startRunning()
-    // Old blocks that waited come first; samples lost at the start are a gap from 0.
+    // Old blocks that waited come first. Samples lost at the start are reported as a gap from 0.
     while let block = try await blocks.next(),
       block.position != block.gapBefore?.sampleCount ?? 0
     {}

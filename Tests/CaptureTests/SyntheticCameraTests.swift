@@ -50,7 +50,7 @@ struct SyntheticCameraTests {
         #expect(
           FrameNumberPattern.read(width: width, height: height) { pixels[$1 * width + $0] }
             == number)
-        // JPEG may be off by some levels; a pattern in the wrong place is off by far more.
+        // JPEG may differ by some levels. A pattern at a wrong position differs far more.
         var far = 0
         for y in pattern.numberHeight..<height {
           for x in stride(from: 0, to: width, by: 7) {
@@ -90,7 +90,7 @@ struct SyntheticCameraTests {
         432, 434, 443, 453,
       ])
     let share = (0..<Int64(100_000)).count(where: driver.isDropped)
-    // Five standard deviations of 100 000 draws of 1 in 20 are 345.
+    // 345 is five standard deviations of 100 000 draws with a chance of 1 in 20.
     #expect(abs(share - 5_000) < 345)
     settings.seed = 8
     let other = try SyntheticDriver(settings: settings)
@@ -117,7 +117,7 @@ struct SyntheticCameraTests {
     try first.giveBack()
     var late = try next()
     // All three buffers are held, so only the clock advances until one is returned. If the camera
-    // had no processor time meanwhile, it lost nothing, and the step is repeated.
+    // got no processor time meanwhile, it lost no frame, and the step is repeated.
     while late.observation.sequence == held.observation.sequence + 1 {
       MonotonicClock.sleep(untilMicroseconds: late.observation.driverMicroseconds + 20_000)
       try held.giveBack()
@@ -155,7 +155,7 @@ struct SyntheticCameraTests {
     #expect(loud.allSatisfy { $0 % Int(rate) < SyntheticAudio.clickLength })
     #expect(loud.contains(Int(rate)))
     #expect(audio.samples(from: -5, count: 5) == [0, 0, 0, 0, 0])
-    // Any range of samples is the same in every request.
+    // A range of samples is equal in every request.
     #expect(audio.samples(from: 47_990, count: 100) == Array(samples[47_990..<48_090]))
   }
 }

@@ -6,9 +6,11 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// The bytes of `scene=pattern`, which other projects' fixtures may hold.
+/// The bytes of frames with `scene=pattern`.
+///
+/// Fixtures of other projects may contain them.
 struct TestPatternDigestTests {
-  /// FNV-1a of 64 bits.
+  /// The FNV-1a hash with 64 bits.
   private func digest(_ bytes: some Sequence<UInt8>) -> UInt64 {
     bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
   }

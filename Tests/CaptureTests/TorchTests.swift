@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Claims about the torch, and about changes of the subject area.
+/// The torch, and changes of the subject area.
 struct TorchTests {
   private let machine: FakeVideoSystemCalls
 
@@ -31,7 +31,7 @@ struct TorchTests {
     }
   }
 
-  /// The LED mode: 0 off, 1 flash, 2 torch.
+  /// The value of the LED mode control: 0 off, 1 flash, 2 torch.
   private var led: Int64 { machine.controlValue(ControlID.flashMode.rawValue) }
 
   @Test func `The torch lights only while the session runs`() throws {
@@ -111,12 +111,12 @@ struct TorchTests {
     let gray = [Double](repeating: 100, count: 8)
     #expect(see(gray, at: 0) == nil)
     #expect(see(gray.map { $0 + 5 }, at: 1) == nil)
-    // One part of eight is too little, two are enough.
+    // A change in one part of eight is too little. A change in two parts is enough.
     #expect(see([200] + gray.dropFirst(), at: 2) == nil)
     let moved = see([200, 200] + gray.dropFirst(2), at: 3)
     #expect(moved?.changedShare == 0.25)
     #expect(moved?.presentationTimeStamp == MediaTime(seconds: 3))
-    // Frames are compared with the last reported one, and reports have a minimum distance.
+    // Each frame is compared with the last reported frame, and reports have a minimum interval.
     #expect(see([200, 200] + gray.dropFirst(2), at: 5) == nil)
     let darker = see([Double](repeating: 51, count: 8), at: 6)
     #expect(darker?.changedShare == 1 && darker?.meanLevel == 0.2)

@@ -11,7 +11,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// A session with a camera that a script plays.
+/// A session with a camera whose frames come from a script.
 struct ScriptedSession {
   let driver: ScriptedDriver
   let input: DeviceInput
@@ -46,8 +46,10 @@ struct ScriptedSession {
   }
 }
 
-/// Serialized: each test has a camera, whose threads are real-time ones where the system
-/// allows it, and twenty such cameras at 1000 fps leave two processors no time for the tests.
+/// The suite is serialized.
+///
+/// Each test has a camera, whose threads have real-time priority where the system allows it. Twenty
+/// cameras at 1000 fps would leave two processors no time for the tests.
 @Suite(.serialized) struct VideoDataOutputTests {
   @Test func `A reader that keeps up gets every frame in order`() async throws {
     let taken = DispatchSemaphore(value: 0)
@@ -72,7 +74,7 @@ struct ScriptedSession {
     #expect(await task.value == (0..<300).map { UInt32($0) })
     let expected = DataOutputLedger(offered: 300, delivered: 300, waiting: 0, dropped: [:])
     #expect(output.ledger == expected && output.ledger.isBalanced)
-    // The last buffer may still be held when the stream stops, and is then not queued again.
+    // The last buffer may still be held when the stream stops. It is then not queued again.
     #expect(scripted.input.pool.heldCount == 0)
   }
 
@@ -218,7 +220,7 @@ struct ScriptedSession {
     #expect(addresses[0] == addresses[1])
     both[0].withMutableBytes { $0[0] = 99 }
     #expect(both[0].withBytes { $0[0] } == 99 && both[1].withBytes { $0[0] } == 7)
-    // The other sample is now alone on the camera's buffer, so it is modified in place.
+    // Only the other sample still uses the camera's buffer, so it is modified in place.
     both[1].withMutableBytes { $0[1] = 98 }
     #expect(both[1].withBytes { $0.baseAddress } == addresses[1])
     #expect(both[1].withBytes { $0[1] } == 98)
@@ -254,7 +256,8 @@ struct ScriptedSession {
     func names(_ subType: MediaSubType) -> [String] {
       PixelFormat.available(from: subType).map(\.rawValue)
     }
-    // Frames that depend on others, and formats that libswscale does not convert.
+    // Frames that depend on other frames, and formats that libswscale does not convert, have no
+    // pixel formats.
     #expect(names(.codec(.h264)) == [] && names(.pixels(PixelFormat(rawValue: "nv16"))) == [])
     #expect(
       names(.pixels(PixelFormat(rawValue: "nv12"))).first == "nv12"

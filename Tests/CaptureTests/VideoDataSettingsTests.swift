@@ -13,7 +13,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Claims about samples that arrive converted.
+/// Frames that arrive converted.
 @Suite(.serialized) struct VideoDataSettingsTests {
   @Test(arguments: ["/grey", "/yuyv", "/mjpg"])
   func `Converted frames have the chosen pixel format and size`(
@@ -37,7 +37,7 @@ import Testing
     #expect(byteCount == 160 * 120 * 4)
     let image = try sample.pixelBuffer(as: .bgra)
     #expect(image.bytes == sample.withBytes { [UInt8]($0) })
-    // Scaled by two, the pattern is that of the frame: compared where it is smooth.
+    // The frame is scaled to half. The pattern is compared at a point where it is smooth.
     let offset = TestPattern.offset(number: Int(sample.attachments.sequence))
     let pattern = Int(TestPattern.pattern(x: 100, y: 150 + offset))
     let index: Int = (75 * 160 + 50) * 4 + 1
@@ -77,7 +77,7 @@ import Testing
     }
     try await session.playToEnd()
     session.session.removeOutput(output)
-    // The program keeps every sample, and no buffer of the camera with them.
+    // The program keeps every sample. None of them holds a buffer of the camera.
     #expect(output.keptCount == 0 && session.input.pool.heldCount == 0)
     #expect(kept.withLock { $0.count } == 30)
     #expect(output.ledger == DataOutputLedger(offered: 30, delivered: 30))

@@ -45,7 +45,7 @@ import Testing
     #expect(abs(timeline.factor(at: 3_000_000) - 4) < 1e-12)
     #expect(timeline.factor(at: 4_000_000) == 8 && timeline.factor(at: 9_000_000) == 8)
     #expect(timeline.last?.end == 4_000_000)
-    // A change at 2.5 s leaves the times before it as they were.
+    // A change at 2.5 s does not affect times before it.
     timeline.append(Piece(from: 2_500_000, start: 3, target: 1, rate: 2))
     #expect(abs(timeline.factor(at: 2_400_000) - 2 * exp2(0.4)) < 1e-12)
     #expect(abs(timeline.factor(at: 3_000_000) - 1.5) < 1e-12)
@@ -59,7 +59,7 @@ import Testing
     #expect(timeline.factor(at: 20_000_000) == 10_000)
   }
 
-  /// A camera with a moving pattern, as fast as its frames are taken.
+  /// A camera with a moving pattern that waits until its frames are taken.
   private func camera(_ mode: String, rate: Int) throws -> DeviceInput {
     let device = try CaptureDevice.named("synthetic:640x480@\(rate)?pace=max&scene=pattern")
     return try DeviceInput(
@@ -69,7 +69,7 @@ import Testing
   private static let pattern = TestPattern(width: 640, height: 480)
   private static let generator = GrayTestPatternGenerator(pattern: pattern)
 
-  /// The pattern of a frame, which the camera has drawn.
+  /// The pattern that the camera has drawn in a frame.
   private func original(_ number: Int) -> ImageFactor {
     var generator = Self.generator
     var bytes = [UInt8](repeating: 0, count: generator.maximumByteCount)
@@ -106,7 +106,7 @@ import Testing
     }
     #expect(!input.isRampingVideoZoom && input.videoZoomFactor == 4)
     await session.stopRunning()
-    // The stream reports the same factors, and that the ramp has ended at the last frames.
+    // The stream reports the same zoom factors, and that the ramp is over in the last frames.
     var isOver = false
     for await frame in factors {
       let time = frame.presentationTimeStamp.wholeMicroseconds
@@ -126,7 +126,7 @@ import Testing
     let scripted = try ScriptedSession(
       steps.flatMap { [$0, .action { usleep(1) }] })
     let input = scripted.input
-    // The script's clock stands at the time before its first frame.
+    // The clock of the script is at a time before the first frame.
     let now = scripted.driver.microseconds()
     try input.ramp(toVideoZoomFactor: 4, withRate: 0.01)
     #expect(input.isRampingVideoZoom && input.videoZoomFactor == 1)
@@ -228,9 +228,9 @@ import Testing
     try await session.startRunning()
     let sample = try #require(await output.frames.first { _ in true })
     #expect(sample.attachments.videoZoomFactor == 2)
-    // The bytes are the driver's: nothing has cropped them again.
+    // The bytes come from the driver and were not cropped again.
     #expect(sample.image == nil)
-    // The driver has steps of 8 pixels, and the factor is what it granted.
+    // The driver crops in steps of 8 pixels, and the factor is the one that it granted.
     #expect(try input.setVideoZoomFactor(2.5) == 64.0 / 24)
     await session.stopRunning()
     #expect(try crop(input) == whole)

@@ -10,7 +10,9 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// A clock that only sleeps advance, and whose sleeps return at once.
+/// A clock that only sleeping advances.
+///
+/// Its sleeps return at once.
 private final class JumpingClock: Clock {
   struct Instant: InstantProtocol {
     var offset: Duration
@@ -61,7 +63,7 @@ struct ZoomRampTests {
     let end = try await controls.rampToVideoZoomFactor(4, withRate: 1, clock: clock).value
     #expect(end == 4)
     #expect(try controls.videoZoomFactor == 4)
-    // The factor was set before the sleep that ends there, 15 ms earlier.
+    // The factor was set 15 ms earlier, before the sleep that ends at this time.
     #expect(factors.withLock { $0[1005] } == 199)
     #expect(factors.withLock { $0[1500] } == 280)
     #expect(values == values.sorted() && Set(values).count == values.count)
@@ -82,7 +84,7 @@ struct ZoomRampTests {
 
   @Test func `A cancelled zoom ramp keeps its current factor`() async throws {
     let controls = try controls()
-    // Sleeps take no time, so the ramp might be over before the controls know that it runs.
+    // Sleeps take no time, so the ramp waits here until the controls know that it runs.
     let runs = DispatchSemaphore(value: 0)
     let clock = JumpingClock { slept in
       guard slept >= .seconds(1) else { return }

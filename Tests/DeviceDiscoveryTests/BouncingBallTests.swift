@@ -7,11 +7,11 @@ import Testing
 @testable import OvercrankDeviceDiscovery
 
 struct BouncingBallTests {
-  /// Newtonian motion of a ball that leaves the ground at the same speed after each contact.
+  /// The Newtonian motion of a ball that leaves the ground at the same speed after each contact.
   private struct Model {
     let ball: BouncingBall
 
-    /// Steps from contact to contact up to a time, then computes the height.
+    /// Counts the contacts up to a time, and then computes the height.
     func state(at time: Rational) -> (contact: Int64, height: Rational) {
       var (contact, since) = (Int64(0), time)
       while since >= ball.period {

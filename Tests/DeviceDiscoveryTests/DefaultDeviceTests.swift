@@ -33,11 +33,12 @@ private final class Scratch {
 struct DeviceLocationTests {
   @Test(
     arguments: [
-      // The sysfs attributes of the nearest device, driver and bus; the expected type and position.
+      // The sysfs attributes of the nearest device, its driver and bus, and then the expected type
+      // and position.
       ("fixed", "front", "uvcvideo", "usb-1", CaptureDevice.DeviceType.builtIn, "front"),
       ("fixed", "back", "uvcvideo", "usb-1", .builtIn, "back"),
       ("fixed", "left", "uvcvideo", "usb-1", .builtIn, "unspecified"),
-      // A connector on the front of the machine: the camera may face any direction.
+      // The connector is on the front of the machine, but the camera may face any direction.
       ("removable", "front", "uvcvideo", "usb-1", .external, "unspecified"),
       ("unknown", "front", "uvcvideo", "usb-1", .external, "unspecified"),
       (nil, nil, "uvcvideo", "usb-1", .external, "unspecified"),
@@ -78,14 +79,14 @@ struct DeviceLocationTests {
 
   @Test func `An audio card without permission is forbidden but present`() throws {
     let scratch = try Scratch()
-    // No machine has so many cards, so the library does not know this one.
+    // Real machines do not have this many cards, so the audio library does not know this card.
     try scratch.write("", to: "controlC31")
     chmod("\(scratch.path)/controlC31", 0)
     let calls = LibraryCalls(nodeDirectory: scratch.path)
     var description = AudioDescription()
     var handle = AudioHandle()
     let node = AudioNode(card: 31, device: 0)
-    // Root may open everything.
+    // Root may open every node.
     let expected = geteuid() == 0 ? -ENODEV : -EACCES
     let answers = [
       calls.describe(node, &description), calls.open(node.hardwareName, &handle),
@@ -156,7 +157,7 @@ struct DefaultDeviceTests {
     let capture = UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_STREAMING)
     let machine = StubDriver(scratch.path, ["camera": StubDriver.Node(capabilities: capture)])
     try "".write(toFile: "\(scratch.path)/controlC0", atomically: false, encoding: .utf8)
-    // Only root can give a node to another group than its own.
+    // Only root can give a node to a group that is not one of its own.
     let isRoot = geteuid() == 0
     func give(_ name: String, to group: gid_t, mode: mode_t = 0o660) {
       let path = "\(scratch.path)/\(name)"
@@ -194,11 +195,11 @@ struct DefaultDeviceTests {
       #expect(error.code == .noPermission)
       #expect(error.recoverySuggestion.contains("usermod -aG \(name) $USER"), "\(error)")
     }
-    // No group is named if the group of the node has no permission.
+    // A group without permission on its node is not named.
     give("video0", to: video, mode: 0o600)
     #expect(status(-EACCES)[0] == .denied(group: nil))
     #expect(refusal(.video, -EACCES)?.code == .noPermission)
-    // A device that is in use by another program may be opened.
+    // A device that another program uses may be opened.
     #expect(status(-EBUSY) == [.denied(group: nil), .authorized])
     #expect(refusal(.audio, -EBUSY) == nil)
     try machine.plug(1, "camera")
@@ -227,14 +228,14 @@ struct DefaultDeviceTests {
       let file = "\(scratch.path)/overcrank/preferred-cameras"
       #expect(try String(contentsOfFile: file, encoding: .utf8) == ids.map { "\($0)\n" }.joined())
     }
-    // In a later run, the latest camera is not plugged in.
+    // When the program runs again, the latest camera is not plugged in.
     let others = try FakeVideoSystemCalls("tiny\nstepwise-sensor")
     try with(others, remembering: scratch) {
       #expect(CaptureDevice.userPreferredCamera?.id == "synthetic")
       try CaptureDevice.setUserPreferredCamera(try CaptureDevice.named("cam1"))
       #expect(CaptureDevice.userPreferredCamera?.name == "Stepwise Sensor")
     }
-    // No remembered camera is present, but others are.
+    // None of the remembered cameras is present, but others are.
     let stranger = try FakeVideoSystemCalls("odd-rates")
     let empty = try Scratch()
     with(stranger, remembering: empty) {
@@ -254,7 +255,7 @@ struct DefaultDeviceTests {
       let second = CaptureDevice.discover()[1]
       try CaptureDevice.setUserPreferredCamera(second)
       try machine.plug(1, "forbidden")
-      // A node that cannot be opened has another id, made from public attributes.
+      // A node that cannot be opened has a different id, made from public attributes.
       let forbidden = CaptureDevice.discover()[1]
       try CaptureDevice.setUserPreferredCamera(forbidden)
       #expect(CaptureDevice.userPreferredCamera == forbidden)

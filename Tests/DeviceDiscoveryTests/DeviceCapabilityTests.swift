@@ -35,7 +35,7 @@ struct DeviceCapabilityTests {
 
   @Test(
     arguments: [
-      // Frame rate, exposure in microseconds, and the mains frequencies without flicker.
+      // The frame rate, the exposure in microseconds, and the mains frequencies without flicker.
       (100, nil, [50]), (50, nil, [50]), (25, nil, [50]), (20, nil, [50, 60]), (120, nil, [60]),
       (60, nil, [60]), (24, nil, [60]), (240, nil, []), (30, nil, [60]), (30, 10_000, [50, 60]),
       (30, 20_000, [50, 60]), (30, 9_000, [60]), (90, 10_000, [50]), (240, 10_000, []),
@@ -74,7 +74,7 @@ struct DeviceCapabilityTests {
     try onMachine("sensor-module;stepwise-sensor") {
       let module = try CaptureDevice.named("/dev/fakevideo0")
       #expect(module.position == .back)
-      // 270 degrees counterclockwise.
+      // The sensor is mounted at 270 degrees counterclockwise.
       #expect(module.videoRotationAngleForHorizonLevelCapture == 90)
       let front = try CaptureDevice.named("/dev/fakevideo1")
       #expect(front.position == .front && front.videoRotationAngleForHorizonLevelCapture == 0)

@@ -10,7 +10,7 @@ import Testing
 @testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
-/// A directory in the role of `/dev`, with nodes that appear and disappear.
+/// A directory that replaces `/dev`, with nodes that appear and disappear.
 private final class ScratchDevices {
   static let capture = UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_STREAMING)
 
@@ -68,7 +68,7 @@ private final class ScratchDevices {
     try Data().write(to: URL(fileURLWithPath: path))
   }
 
-  /// A change in a line: `+video0 Camera`, `-video0`.
+  /// A change as one line: `+video0 Camera` or `-video0`.
   static func text(_ change: CaptureDeviceChange) -> String {
     func node(_ path: String?) -> String {
       path?.split(separator: "/").last.map(String.init) ?? "synthetic"
@@ -106,7 +106,7 @@ struct DeviceListingTests {
 
 /// The changes that are reported for devices.
 ///
-/// No test waits for a time: each waits for a change.
+/// The tests wait for changes and never for a time.
 struct DeviceChangesTests {
   @Test func `A microphone appears and disappears with its node`() async throws {
     let devices = try ScratchDevices()
@@ -145,7 +145,7 @@ struct DeviceChangesTests {
     devices.driver.unplug(12)
     devices.driver.unplug(0)
     #expect(await next() == "-video0")
-    // The id of the other camera had a number, which it needs no longer.
+    // Without the other camera, the id of this camera does not need a number anymore.
     #expect(await next() == "-video11")
     #expect(await next() == "+video11 Camera")
   }
@@ -172,7 +172,7 @@ struct DeviceChangesTests {
     let changes = try devices.with { try CaptureDevice.changes() }
     var iterator = changes.makeAsyncIterator()
     #expect(try await iterator.next().map(ScratchDevices.text) == "+synthetic Synthetic camera")
-    // The node as the kernel creates it, then as udev gives it to the group.
+    // First the node has the mode that the kernel gives it, then the mode that udev gives it.
     try devices.driver.plug(0, "forbidden", mode: 0o600)
     try devices.driver.plug(1, "camera")
     #expect(try await iterator.next().map(ScratchDevices.text) == "+video1 Camera")

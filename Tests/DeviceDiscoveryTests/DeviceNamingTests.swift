@@ -122,7 +122,7 @@ struct DeviceNamingTests {
     func name(_ node: String) -> String { identity.name(of: node, driver: "d r", bus: "usb:1/2") }
     #expect(name("/dev/null") == "usb-046d_C920_AB")
     #expect(name("/dev/full") == "usb-046d_C920_AB-video-index2")
-    // A device without a link by id is named after its path, or after its driver and bus.
+    // A device without a link in `by-id` is named after its path, or after its driver and bus.
     #expect(name("/dev/random") == "pci-0000:00:14.0-usb-0:2:1.0")
     #expect(name("/dev/zero") == "d_r-usb:1_2")
   }
@@ -246,7 +246,7 @@ struct SyntheticCameraTests {
       "synthetic?period=1&scene=pattern",
     ])
   func mistakes(name: String) throws {
-    // An empty suffix is allowed.
+    // An empty list of options is allowed.
     if ["synthetic:", "synthetic?"].contains(name) {
       #expect(try camera(name) == SyntheticCamera())
       return
@@ -285,7 +285,7 @@ struct FileCameraTests {
     arguments: [
       (["-c:v", "mjpeg"], "240", "160x120@240/mjpg"),
       (["-c:v", "libx264", "-bf", "0"], "60000/1001", "160x120@60000/1001/h264"),
-      // Frames that are not stored in the order they are shown are decoded.
+      // This movie stores frames in another order than it shows them, so the frames are decoded.
       (["-c:v", "libx264", "-bf", "2"], "30", "160x120@30/yu12"),
       (["-c:v", "rawvideo", "-pix_fmt", "yuyv422"], "25/2", "160x120@25/2/yu12"),
     ])

@@ -8,9 +8,9 @@ import Testing
 @testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
-/// Each kind of device of the fake machine.
+/// Devices of each kind on the fake machine.
 struct FakeMachineTests {
-  /// One of each kind.
+  /// A machine with one device of each kind.
   private let machine: FakeVideoSystemCalls
 
   init() throws { machine = try FakeVideoSystemCalls("") }
@@ -47,7 +47,7 @@ struct FakeMachineTests {
       let expected = try referenceTriples(path, sizesOfRanges: list.formats)
       #expect(found == expected, "\(device.name)")
       #expect(found.count == list.formats.count)
-      // A range has its ends and much in between.
+      // The sizes listed for a range are its ends and many sizes between.
       for fourcc in ranges {
         #expect(list.formats.count { $0.fourcc == fourcc } > 20)
       }
@@ -88,14 +88,15 @@ struct FakeMachineTests {
     func choose(_ mode: String) throws -> CaptureFormat {
       try with { try device.format(matching: ModeRequest(parsing: mode)) }
     }
-    // The device reads 124 416 000 pixels a second: 388 whole frames of 656x488.
+    // The device reads 124 416 000 pixels per second, which is 388 whole frames of 656x488.
     #expect(try choose("656x488/grey").id == "656x488@388/grey")
     let off = try #require(throws: MediaError.self) { try choose("650x488/grey") }
     #expect(off.code == .noMatchingFormat)
     #expect(
       off.recoverySuggestion.hasPrefix(
         "choose 656x488, the nearest size of GREY 64x64 to 1920x1088"))
-    // Steps of 100 µs from 1/405 s: one is nearer to 60 than that is to 59.94, none to 100.
+    // Frame intervals have steps of 100 µs from 1/405 s. One step is close enough to 60 fps, and
+    // none is to 100 fps.
     #expect(try choose("640x480@60/grey").id == "640x480@405000/6751/grey")
     let rate = try #require(throws: MediaError.self) { try choose("640x480@100/grey") }
     #expect(rate.recoverySuggestion.hasPrefix("choose 640x480@"), "\(rate)")
@@ -114,7 +115,7 @@ struct FakeMachineTests {
     #expect(Set(list.warnings).count == list.warnings.count)
   }
 
-  /// A format, a size, and the rates it has there.
+  /// A pixel format, a size, and the frame rates of both.
   private struct Triple: Hashable {
     let fourcc: UInt32
     let width: Int

@@ -11,18 +11,18 @@ struct FormatSelectionTests {
   @Test(
     "Chooses the fastest of several formats",
     arguments: [
-      // Rates are compared exactly: integer division would call these equal.
+      // Frame rates are compared exactly. With integer division these rates would be equal.
       (["640x480@59.94/yuyv", "320x240@60/yuyv"], "320x240@60/yuyv"),
       (["640x480@119.88/mjpg", "640x480@120/yuyv"], "640x480@120/yuyv"),
       (["640x480@120/mjpg", "640x480@1201:10/yuyv"], "640x480@1201/10/yuyv"),
-      // At the same rate: area, class, bits, the driver's order.
+      // Among formats of equal rate, the order is: area, class, bits per pixel, driver order.
       (["640x480@60/mjpg", "1280x720@60/grey"], "1280x720@60/grey"),
       (["640x480@60/ar24", "640x480@60/mjpg"], "640x480@60/mjpg"),
       (["640x480@60/y16", "640x480@60/yu12"], "640x480@60/yu12"),
       (["640x480@60/byr2", "640x480@60/grey"], "640x480@60/grey"),
       (["640x480@60/yuyv", "640x480@60/rgb3", "640x480@60/xr24"], "640x480@60/xr24"),
       (["640x480@60/uyvy", "640x480@60/yuyv"], "640x480@60/uyvy"),
-      // A format that cannot be stored is never chosen; a range counts with its highest rate.
+      // A format that cannot be stored is never chosen. A range counts with its highest rate.
       (["640x480@240/yv12", "640x480@30/yuyv"], "640x480@30/yuyv"),
       (["640x480@1...90/yuyv", "640x480@60/mjpg"], "640x480@90/yuyv"),
     ])
@@ -60,7 +60,7 @@ struct FormatSelectionTests {
     }
   }
 
-  /// Stable sorts by one key after another, the least important first.
+  /// Sorts stably by one key after another, beginning with the least important key.
   private func fastestBySorting(_ formats: [CaptureFormat]) -> CaptureFormat? {
     let classes: [String: Int] = [
       "MJPG": 0, "H264": 0, "YUYV": 1, "UYVY": 1, "NV12": 1, "XR24": 1, "GREY": 2, "Y16": 2,

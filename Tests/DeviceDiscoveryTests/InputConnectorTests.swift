@@ -120,7 +120,7 @@ struct InputConnectorTests {
     let before = count(CVideo4Linux_VIDIOC_S_DV_TIMINGS)
     #expect(try fastest("?input=2" + wide.replacing("?", with: "&")) == "1366x768@60/yuyv")
     #expect(count(CVideo4Linux_VIDIOC_S_DV_TIMINGS) == before)
-    // Without known timings, the bandwidth of cables is the limit.
+    // Without known timings, the limit is the bandwidth of video cables.
     #expect(try fastest("?input=0") == "7680x4320@60/yuyv")
     try FileManager.default.removeItem(atPath: directory)
   }

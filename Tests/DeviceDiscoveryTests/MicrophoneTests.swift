@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankDeviceDiscovery
 
-/// A machine with only the nodes of an audio card.
+/// A machine that has only the nodes of an audio card.
 private func machine(
   _ change: (inout FakeAudioCard.Description) -> Void = { _ in }
 ) -> FakeAudioCard {

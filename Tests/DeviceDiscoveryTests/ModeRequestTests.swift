@@ -60,10 +60,10 @@ struct ModeRequestTests {
       ("640x480", "640x480@60/mjpg"),
       ("@30", "1280x720@30/mjpg"), ("/grey", "640x480@50/grey"),
       ("@60", "640x480@60/mjpg"), ("/yuyv", "320x240@120101/1000/yuyv"),
-      // A rate in a range, and one only near an end of it.
+      // The first rate is inside a range. The others are near an end of the range.
       ("@20/grey", "640x480@20/grey"), ("@50.01/grey", "640x480@50/grey"),
       ("@49.99/grey", "640x480@4999/100/grey"), ("@51/grey", "-"),
-      // 120.101 is what a camera makes of 120; 60 and 59.94 stay apart.
+      // A camera makes 120.101 fps of 120, which match. 60 and 59.94 do not match.
       ("@120", "320x240@120101/1000/yuyv"), ("@60/yuyv", "-"), ("@59.94/mjpg", "-"),
       ("@60.01", "640x480@60/mjpg"), ("/yv12", "-"), ("1x1", "-"),
     ])
@@ -98,7 +98,7 @@ struct ModeRequestTests {
         frameRateRange: rate, driverOrder: order
       ).withExactID()
     }
-    // These codes have a row in the table of storable formats.
+    // These codes are in the table of storable formats.
     let formats = [try format("AR24", 0), try format("XR24", 1)]
     #expect(try ModeRequest(parsing: "/XR24").choose(from: formats)?.id == "640x480@60/XR24")
     #expect(try ModeRequest(parsing: "/xr24").choose(from: formats)?.id == "640x480@60/XR24")

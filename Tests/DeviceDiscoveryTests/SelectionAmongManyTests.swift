@@ -28,7 +28,7 @@ struct SelectionAmongManyTests {
     #expect(fastest.maxFrameRate.description == "240/1")
     #expect(fastest.maxFrameRate == expected.maxFrameRate)
     #expect(fastest.width * fastest.height == expected.width * expected.height)
-    // A requested rate gets the largest frame size that has it.
+    // A requested rate gets the largest frame size that supports it.
     let rate = FrameRate(120)
     let chosen = try #require(try ModeRequest(parsing: "@120").choose(from: formats))
     let areas = formats.filter { $0.isStorable && $0.frameRateRange.contains(rate) }

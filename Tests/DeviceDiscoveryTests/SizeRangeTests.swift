@@ -32,7 +32,7 @@ struct SizeRangeTests {
     }
     #expect(Set(sizes).isSuperset(of: all))
     #expect(Set(sizes).count == sizes.count)
-    // 180 lines are not on the grid of 8 above 16, and 424 pixels not on that of 16.
+    // 180 lines are not on the grid of 16 + 8n, and 424 pixels are not on the grid of 16n.
     #expect(!sizes.contains(.init(width: 320, height: 180)))
     #expect(!sizes.contains(.init(width: 424, height: 240)))
     #expect(list.sizeRanges.map(\.description) == ["NV12 16x16 to 1920x1200 in steps of 16x8"])
@@ -59,7 +59,7 @@ struct SizeRangeTests {
 
   @Test func `Lists the rates of each size of a range separately`() throws {
     var source = source(.continuous(smallest: smallest, largest: largest))
-    // A sensor of 240 Mpixel/s whose rate never exceeds 480.
+    // A sensor that reads 240 million pixels per second, at no more than 480 fps.
     source.rates = { size in
       .discrete([DriverFraction(max(1, size.width * size.height / 500_000), 480)])
     }
@@ -77,7 +77,7 @@ struct SizeRangeTests {
     let huge = DriverSizes.stepwise(
       smallest: smallest, largest: DriverSize(width: 16384, height: 8640),
       step: DriverSize(width: 2, height: 2))
-    // Without a known source, 8K at 60 is the limit of cables.
+    // Without a known signal, the largest size is 8K at 60 fps, the limit of video cables.
     let unknown = try FormatList(asking: source(huge))
     #expect(FormatSelection.fastest(among: unknown.formats)?.id == "7680x4320@60/nv12")
     #expect(unknown.formats.last?.exceedsSource == true)
@@ -89,7 +89,7 @@ struct SizeRangeTests {
     }
     #expect(try choice("@25") == "720x576@25/nv12")
     #expect(try choice("1920x1080") == "1920x1080@25/nv12")
-    // Discrete sizes of a driver are trusted.
+    // A discrete size that a driver lists is not limited.
     let discrete = try FormatList(
       asking: source(.discrete([DriverSize(width: 16384, height: 8640)])), incoming: pal)
     #expect(FormatSelection.fastest(among: discrete.formats)?.id == "16384x8640@60/nv12")

@@ -9,9 +9,10 @@ import Synchronization
 @testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
-/// A driver defined by descriptions, for nodes that are files in a scratch directory.
+/// A driver made of descriptions, for nodes that are files in a scratch directory.
 ///
-/// A file's text names the description of its node; `forbidden` is one that may not be opened.
+/// The text of a file names the description of its node. A node with the text `forbidden` cannot be
+/// opened.
 final class StubDriver: VideoSystemCalls {
   let handles = SharedHandles()
 
@@ -28,7 +29,7 @@ final class StubDriver: VideoSystemCalls {
   struct Input: Sendable {
     var name: String
     var timings: DriverTimings?
-    /// The detected timings, or the error of detecting them.
+    /// The timings that the driver detects, or the error of the detection.
     var detected: DriverTimings?
     var detectionError = ENOLINK
     var standard: UInt64 = 0
@@ -99,7 +100,7 @@ final class StubDriver: VideoSystemCalls {
       case CVideo4Linux_VIDIOC_ENUM_FRAMEINTERVALS: return Self.enumerateIntervals(node, argument)
       case CVideo4Linux_VIDIOC_G_FMT:
         let format = argument.assumingMemoryBound(to: v4l2_format.self)
-        // Both descriptions begin with width and height.
+        // Both format descriptions begin with a width and a height.
         format.pointee.fmt.pix.width = node.inForce.width
         format.pointee.fmt.pix.height = node.inForce.height
         return 0

@@ -12,7 +12,7 @@ extension SeededGenerator {
   }
 }
 
-/// A driver made of a table.
+/// A driver that answers from a table.
 struct TableSource: FormatSource {
   struct Row {
     var fourcc: String
@@ -24,7 +24,7 @@ struct TableSource: FormatSource {
   var rows: [Row]
   var failure: DeviceError?
   var inForce: DriverSize?
-  /// Answers for sizes of their own, where a driver's rates depend on the size.
+  /// The frame intervals of each size, where they depend on the size.
   var rates: (@Sendable (DriverSize) -> DriverIntervals)?
 
   func sizeInForce() -> DriverSize? { inForce }
@@ -52,7 +52,7 @@ struct TableSource: FormatSource {
 }
 
 extension CaptureFormat {
-  /// A format in a line: `640x480@60/yuyv`, or `640x480@1...60/yuyv` for a range.
+  /// A format from one line: `640x480@60/yuyv`, or `640x480@1...60/yuyv` for a range.
   static func make(
     _ text: String, order: Int = 0, isEmulated: Bool = false
   ) throws -> CaptureFormat {

@@ -6,9 +6,11 @@ import Testing
 @testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
-/// The bandwidth of a camera's bus, and its use by other programs.
+/// The bandwidth of a camera's USB link, and its use by other programs.
 struct USBLinkTests {
-  /// A binary object store with a USB 2.0 extension; SuperSpeed devices have a second capability.
+  /// A binary object store descriptor with a USB 2.0 extension.
+  ///
+  /// SuperSpeed devices have a second capability.
   private static let usb2: [UInt8] = [5, 15, 12, 0, 1, 7, 16, 2, 6, 0, 0, 0]
   private static let usb3 = usb2 + [10, 16, 3, 0, 14, 0, 1, 10, 255, 7]
 
@@ -34,7 +36,7 @@ struct USBLinkTests {
       _ = try root.write(descriptors, as: "a/bos_descriptors")
       #expect(USBLink(ofDeviceAt: root.file("a"))?.supportsSuperSpeed == isFast)
     }
-    // Descriptors without an end, of no length, and cut off.
+    // Descriptors with too many bytes, of zero length, and truncated.
     for damaged in [[UInt8](repeating: 0, count: 40), [200, 16], Array(Self.usb3.prefix(13))] {
       #expect(!USBLink.supportsSuperSpeed(damaged))
     }

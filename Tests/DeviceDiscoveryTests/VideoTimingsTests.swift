@@ -9,9 +9,10 @@ import Testing
 
 /// Digital video timings.
 struct VideoTimingsTests {
-  /// Timings that `v4l2-ctl --set-dv-bt-timings cvt,…` of v4l-utils 1.22.1 sends to the driver:
-  /// size, rate, blanking; pixel clock, front porch, sync and back porch across and down, polarities
-  /// (1: vertical, 2: horizontal), flags.
+  /// Timings that `v4l2-ctl --set-dv-bt-timings cvt,…` of v4l-utils 1.22.1 sends to the driver.
+  ///
+  /// Columns: size, rate, blanking; pixel clock; horizontal and vertical front porch, sync and back
+  /// porch; polarities (1: vertical, 2: horizontal); flags.
   static let computedByOthers = """
     640x480 60 0  23750000 16 64 80 3 4 13 1 0
     640x480 60 1  23500000 48 32 80 3 4 7 2 1
@@ -95,12 +96,14 @@ struct VideoTimingsTests {
   }
 
   @Test func `Computed CVT timings follow the standard where v4l2-ctl errs`() throws {
-    // It counts pixel clocks in 32 bits, which twice the pixels of 4096x2160 at 120 exceed.
+    // `v4l2-ctl` counts pixel clocks in 32 bits. Twice the pixels of 4096x2160 at 120 fps exceed
+    // that.
     let large = try #require(
       VideoTimings.cvt(
         width: 4096, height: 2160, framesPerSecond: 120, blanking: .reduced))
     #expect(large.pixelClock == 1_168_000_000)
-    // It rounds the width of version 2 to cells of 8 for the clock, not for the frame.
+    // `v4l2-ctl` rounds the width in version 2 of reduced blanking to 8 pixels for the clock, but
+    // not for the frame.
     let odd = try #require(
       VideoTimings.cvt(
         width: 1366, height: 768, framesPerSecond: 60, blanking: .reducedTwice))

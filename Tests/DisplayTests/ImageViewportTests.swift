@@ -6,7 +6,7 @@ import Testing
 
 /// The part of an image that a pane shows, compared with tables made by hand.
 struct ImageViewportTests {
-  /// An image, a pane, and the window pixels that the whole image fills.
+  /// An image, a pane, and the rectangle in the window that the whole image fills.
   struct Fit: Sendable {
     let image: PixelSize
     let pane: ViewRect
@@ -14,7 +14,8 @@ struct ImageViewportTests {
   }
 
   static let fits = [
-    // The same aspect, at one pixel per pixel, doubled, and halved.
+    // The pane has the aspect ratio of the image. One image pixel fills one window pixel, two, or a
+    // half.
     Fit(
       image: PixelSize(width: 640, height: 480),
       pane: ViewRect(x: 0, y: 0, width: 640, height: 480),
@@ -27,7 +28,7 @@ struct ImageViewportTests {
       image: PixelSize(width: 1_280, height: 960),
       pane: ViewRect(x: 0, y: 0, width: 640, height: 480),
       destination: ViewRect(x: 0, y: 0, width: 640, height: 480)),
-    // Bars at the sides, and above and below; a pane that is not at the origin.
+    // Black bars are at the sides, or above and below. One pane is not at the origin.
     Fit(
       image: PixelSize(width: 480, height: 480),
       pane: ViewRect(x: 0, y: 0, width: 640, height: 480),
@@ -36,7 +37,7 @@ struct ImageViewportTests {
       image: PixelSize(width: 640, height: 320),
       pane: ViewRect(x: 644, y: 10, width: 640, height: 480),
       destination: ViewRect(x: 644, y: 90, width: 640, height: 320)),
-    // Upright video.
+    // Video in portrait format.
     Fit(
       image: PixelSize(width: 720, height: 1_280),
       pane: ViewRect(x: 0, y: 0, width: 1_000, height: 640),
@@ -60,7 +61,8 @@ struct ImageViewportTests {
     var viewport = ImageViewport()
     #expect(!viewport.showsPixels(of: image, in: pane))
     viewport.zoom(by: 2, around: pane.middle, of: image, in: pane)
-    // Five window pixels per pixel become ten: 64 of 128 columns fit.
+    // The zoom doubles the scale from five to ten window pixels per image pixel, so 64 of 128
+    // columns fit.
     #expect(viewport.scale(of: image, in: pane) == 10)
     #expect(viewport.showsPixels(of: image, in: pane))
     #expect(
@@ -69,8 +71,8 @@ struct ImageViewportTests {
           source: ViewRect(x: 32, y: 0, width: 64, height: 32),
           destination: ViewRect(x: 0, y: 20, width: 640, height: 320))
       ])
-    // Moved by three window pixels, the columns at the edges are cut, and the others keep their
-    // size.
+    // After a move by three window pixels, the columns at the edges are cut and the others keep
+    // their size.
     viewport.pan(x: 3, y: 0, of: image, in: pane)
     let columns = viewport.parts(of: image, in: pane)
     #expect(columns.map(\.source.x) == [31, 32, 95])
@@ -86,7 +88,7 @@ struct ImageViewportTests {
       let before = viewport.imagePoint(at: point, of: image, in: pane)
       viewport.zoom(by: factor, around: point, of: image, in: pane)
       let after = viewport.imagePoint(at: point, of: image, in: pane)
-      // The origin is a whole pixel of the window.
+      // The image is placed at whole window pixels.
       let tolerance = 1 / viewport.scale(of: image, in: pane)
       #expect(abs(before.x - after.x) <= tolerance)
     }
@@ -117,7 +119,7 @@ struct ImageViewportTests {
     #expect(
       corner.unrotated(by: 180, in: stored) == ViewRect(x: 3, y: 1, width: 1, height: 1))
     #expect(corner.unrotated(by: 0, in: stored) == corner)
-    // Each corner of the screen, clockwise from the upper left one.
+    // The corners on screen, clockwise from the upper left.
     let corners = [(0, 0), (1, 0), (1, 3), (0, 3)].map {
       ViewRect(x: $0.0, y: $0.1, width: 1, height: 1).unrotated(by: 90, in: stored)
     }

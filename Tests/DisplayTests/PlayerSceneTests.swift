@@ -7,7 +7,7 @@ import Testing
 
 @testable import OvercrankDisplay
 
-/// The list of drawing steps, which needs no window.
+/// The list of drawing commands, which needs no window.
 struct PlayerSceneTests {
   private static func composition() throws -> Composition {
     let source = try MediaSource(path: "clip.mov", duration: MediaTime(seconds: 4))
@@ -40,7 +40,7 @@ struct PlayerSceneTests {
     #expect(content.segments.map(\.label) == ["1", "1/8", "2", "1..1/4"])
     #expect(content.segments.map(\.kind) == [.normal, .slow, .fast, .slow])
     #expect(content.segments.map(\.start) == [0, 1, 9, Rational(19, over: 2)])
-    // One second from speed 1 to 1/4 lasts 1.6 s.
+    // One second of a ramp from speed 1 to 1/4 lasts 1.6 s.
     #expect(content.duration == Rational(111, over: 10))
     let labels = Self.texts(try Self.scene().drawing)
     #expect(["1", "1/8", "2", "1..1/4"].allSatisfy(labels.contains))
@@ -112,7 +112,7 @@ struct PlayerSceneTests {
   }
 
   @Test func `Text is drawn in a dot font and truncated to fit its width`() {
-    // A one is a stroke with a foot and a flag.
+    // The digit 1 is drawn as a stroke with a foot and a flag.
     let one = DrawingText.rectangles("1", x: 10, y: 20, scale: 2)
     #expect(
       one == [
@@ -123,11 +123,11 @@ struct PlayerSceneTests {
       ])
     #expect(DrawingText.width("12", scale: 2) == 22 && DrawingText.height(scale: 2) == 14)
     #expect(DrawingText.rectangles(" ", x: 0, y: 0, scale: 1).isEmpty)
-    // Every character that prints has dots, and no two look the same.
+    // Every printable character has dots, and no two characters look the same.
     let printed = (0x21..<0x7F).compactMap { Unicode.Scalar($0) } + ["·"]
     let shapes = printed.map { DrawingText.rectangles(String(Character($0)), x: 0, y: 0, scale: 1) }
     #expect(shapes.allSatisfy { !$0.isEmpty } && Set(shapes).count == printed.count)
-    // A character that the font does not have is a question mark.
+    // A character that is missing from the font is drawn as a question mark.
     #expect(
       DrawingText.rectangles("é", x: 0, y: 0, scale: 1)
         == DrawingText.rectangles("?", x: 0, y: 0, scale: 1))

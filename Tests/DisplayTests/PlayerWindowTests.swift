@@ -12,9 +12,9 @@ import Testing
 @testable import OvercrankDisplay
 @testable import OvercrankPlayback
 
-/// The pixels of a window on SDL's driver without a screen.
+/// The pixels of a window that uses SDL's driver without a screen.
 ///
-/// SDL has one queue of events, so the tests run one after the other.
+/// SDL has one event queue, so the tests run one after the other.
 @Suite(.serialized)
 struct PlayerWindowTests {
   private let scratch: Scratch
@@ -51,7 +51,7 @@ struct PlayerWindowTests {
     stage.player.step(by: -2)
     try stage.refresh()
     #expect(try stage.number() == 1)
-    // From frame 1 on, a quarter of a second at 1/2 speed is 30 frames.
+    // From frame 1, a quarter of a second at half speed is 30 frames.
     try stage.player.setRate(Rational(1, over: 2))
     try stage.advance(by: 250_000_000)
     #expect(try stage.number() == 31)
@@ -65,7 +65,7 @@ struct PlayerWindowTests {
     let line = stage.window.scene.layout.timeline
     /// The point of the timeline at a frame.
     func point(_ frame: Int) -> ViewPoint {
-      // A column more, because a time is rounded down to its column.
+      // One column is added, because the time of a column is rounded down.
       ViewPoint(x: Double(line.x) + Double(frame * line.width) / 240 + 1, y: Double(line.y + 2))
     }
     stage.window.post(.pressed(.left, point(100)))
@@ -83,7 +83,7 @@ struct PlayerWindowTests {
     #expect(try stage.number() == 130)
     stage.window.post(.released(.left))
     #expect(stage.window.takeInput().isEmpty)
-    // Playback continues from there, as before.
+    // Playback continues from there at the previous rate.
     stage.player.decodePending()
     #expect(stage.player.rate == 1)
     try stage.advance(by: 50_000_000)
@@ -92,7 +92,7 @@ struct PlayerWindowTests {
 
   @Test func `Two clips aligned at chosen frames play on one clock`() throws {
     let assets = try [painted(), painted(name: "other.mov")]
-    // Frame 100 of the first clip is shown with frame 40 of the second one.
+    // Frame 100 of the first clip and frame 40 of the second clip are shown together.
     let origins = [MediaTime(100, over: 240), MediaTime(40, over: 240)]
     let stage = try WindowStage(assets, origins: origins, width: 644)
     #expect(try stage.number(pane: 0) == 0)
@@ -114,7 +114,7 @@ struct PlayerWindowTests {
       }
     }
     #expect(stage.players[1].ledger.late == 0 && stage.players[1].ledger.isBalanced)
-    // At the end of the first clip, both stand still.
+    // At the end of the first clip, both clips stand still.
     try stage.advance(by: 2_000_000_000)
     #expect(try stage.number(pane: 0) == 239 && stage.number(pane: 1) == 179)
     // Commands of the second player change nothing.
@@ -131,7 +131,8 @@ struct PlayerWindowTests {
     try stage.refresh()
     let pane = stage.window.scene.layout.panes[0]
     let pixels = try stage.window.pixels()
-    // Ten window pixels per pixel: half of the blocks are visible, four of them on each side.
+    // Ten window pixels show one pixel of the movie. Half of the painted blocks are visible, four
+    // on each side.
     let row = (0..<640).map { pixels.color($0, pane.height / 2)[1] > 120 }
     let bits = (0..<8).map { block in 171 >> (block + 4) & 1 == 1 }
     for (block, bit) in bits.enumerated() {
@@ -153,7 +154,7 @@ struct PlayerWindowTests {
     stage.player.seek(to: MediaTime(21, over: 240))
     try stage.refresh()
     let pixels = try stage.window.pixels()
-    // libav decodes and rotates the same image.
+    // The same frame is decoded and rotated by libav.
     let frame = try #require(stage.player.frame(at: stage.clock.now))
     var converter = FrameConverter(to: .rgb24, isFullRange: true)
     let upright = try converter.convert(frame.image).rotated(by: rotation)
@@ -161,7 +162,7 @@ struct PlayerWindowTests {
     let size = PixelSize(width: upright.width, height: upright.height)
     let scale = ImageViewport().scale(of: size, in: pane)
     for index in 0..<16 {
-      // The middle of each block, along the rotated image.
+      // The middle of each painted block, along the rotated image.
       let along = index * 8 + 4
       let (x, y) =
         degrees % 180 == 0

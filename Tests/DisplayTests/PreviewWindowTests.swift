@@ -78,7 +78,8 @@ extension PlayerWindowTests {
       content.histogram = LumaHistogram(try image(width: 640, height: 480))
       try window.present(nil, content)
       let full = try window.pixels()
-      // The left half of the meter, the histogram, and the upper side of the square.
+      // Checks the left half of the level meter, the histogram, and the upper side of the focus
+      // square.
       let (level, side) = (PreviewPoint(x: 100, y: 453), PreviewPoint(x: 320, y: 177))
       #expect(try color(full, level) == [0x2F, 0x6F, 0xB0])
       #expect(try color(full, PreviewPoint(x: 500, y: 453)) == [0x1A, 0x1D, 0x21])

@@ -45,7 +45,7 @@ struct WindowLayoutTests {
   @Test func `Pixel columns of the timeline convert to times and back`() {
     let layout = WindowLayout(PixelSize(width: 1_280, height: 720), paneCount: 1)
     let duration = Rational(628, over: 100)
-    // Two columns per hundredth of a second.
+    // Two pixel columns are a hundredth of a second.
     for (column, time) in [
       (12.0, Rational.zero), (13.9, Rational(1, over: 200)), (640, Rational(314, over: 100)),
       (1_268, duration), (0, .zero), (5_000, duration),

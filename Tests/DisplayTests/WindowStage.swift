@@ -10,18 +10,20 @@ import TestSupport
 @testable import OvercrankDisplay
 @testable import OvercrankPlayback
 
-/// A window without a screen, of players on a virtual clock whose work is done on the test's thread.
+/// A window without a screen.
+///
+/// Its players use a virtual clock and do their work on the test's thread.
 final class WindowStage {
   let clock = VirtualClock()
   let players: [Player]
   let window: PlayerWindow
 
-  /// Opens a window with one player, or two whose origins are given.
+  /// Opens a window with one player, or with two players and the given origins.
   init(
     _ assets: [Asset], origins: [MediaTime] = [.zero, .zero],
     width: Int = 640, height: Int = 258, showsThumbnails: Bool = false
   ) throws {
-    // SDL's driver that draws into memory.
+    // This SDL driver draws into memory.
     SDL_SetHint(SDL_HINT_VIDEODRIVER, "dummy")
     var settings = PlayerSettings()
     settings.clock = clock
@@ -43,9 +45,9 @@ final class WindowStage {
 
   var player: Player { players[0] }
 
-  /// Shows the frame of the present time, after everything that is due is decoded.
+  /// Decodes everything that is due, and shows the frame of the present time.
   func refresh() throws {
-    // The first refresh carries out the drag, and the second one shows its result.
+    // The first refresh applies a drag, and the second one shows the result.
     for _ in 0..<2 {
       players.forEach { $0.decodePending() }
       try window.present(at: clock.now)

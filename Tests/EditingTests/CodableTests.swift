@@ -6,7 +6,9 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// JSON of values that users store: decoding is exact and returns only valid values.
+/// JSON of values that users store.
+///
+/// Decoding is exact and returns only valid values.
 struct CodableTests {
   @Test func `Times and rates are encoded as fractions and decode exactly`() throws {
     func text(_ value: some Encodable) throws -> String {

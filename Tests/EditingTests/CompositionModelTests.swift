@@ -26,7 +26,7 @@ struct CompositionModelTests {
         try Self.edit(&composition, &edited, sources, &random)
         model = edited
       } catch let error as MediaError {
-        // Only edits whose times do not fit are refused here, and they must change nothing.
+        // An edit is refused only if its times do not fit, and then it changes nothing.
         #expect(error.code == .notExact)
         #expect(composition == before)
         refused += 1
@@ -55,7 +55,7 @@ struct CompositionModelTests {
       do {
         try Self.move(&composition, &edited, &random)
       } catch let error as MediaError {
-        // Sums of many odd fractions fit no time.
+        // A sum of many odd fractions may not fit a time.
         #expect([.notExact, .cutInRamp, .overflow].contains(error.code))
         if error.code != .overflow { #expect(composition == before) }
         continue
@@ -66,7 +66,8 @@ struct CompositionModelTests {
       #expect(try throughJSON(composition) == composition)
       #expect(composition.duration.seconds == model.duration)
       for _ in 0..<12 {
-        // Inside a segment, since at a cut a reversed segment shows the frame just before.
+        // The instant is inside a segment, since a reversed segment shows the previous frame at a
+        // cut.
         let segment = try #require(composition.segments.randomElement(using: &random))
         let part = Rational(.random(in: 1..<97, using: &random), over: 97)
         let instant = segment.target.duration * part + segment.target.start.seconds
@@ -78,7 +79,7 @@ struct CompositionModelTests {
           }
           #expect(try composition.visibleFrame(at: instant) == expected)
         } catch let error as MediaError {
-          // Ramps upon ramps make fractions too long to compare.
+          // Ramps of ramps make fractions too long to compare.
           #expect(error.code == .overflow)
           overflown += 1
         }
@@ -87,7 +88,8 @@ struct CompositionModelTests {
     #expect(changed >= 2 && overflown <= 6 * changed)
   }
 
-  /// Makes one random change of motion to both, inside one of the segments or over some of them.
+  /// Makes the same random change of speed or direction in the composition and in the model, inside
+  /// one segment or across several.
   private static func move(
     _ composition: inout Composition, _ model: inout Model, _ random: inout SeededGenerator
   ) throws {
@@ -101,7 +103,8 @@ struct CompositionModelTests {
       start: time(start), end: time(.random(in: start + 1...4, using: &random)))
     switch Int.random(in: 0..<4, using: &random) {
     case 0:
-      // Not at the start of a segment, so that both sides of the instant show the same frame.
+      // The instant is not at the start of a segment, so that the same frame is shown on both sides
+      // of it.
       let instant = try time(Int64.random(in: 1..<4, using: &random))
       let length = MediaTime(.random(in: 1...240, using: &random), over: 120)
       try composition.freezeFrame(at: instant, for: length)
@@ -120,7 +123,7 @@ struct CompositionModelTests {
     }
   }
 
-  /// Makes one random edit of both, with times that may fall anywhere.
+  /// Makes the same random edit in the composition and in the model, at any times.
   private static func edit(
     _ composition: inout Composition, _ model: inout Model, _ sources: [MediaSource],
     _ random: inout SeededGenerator

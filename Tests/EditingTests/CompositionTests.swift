@@ -10,7 +10,7 @@ struct CompositionTests {
 
   init() throws { clip = try MediaSource(path: "clip.mov", duration: MediaTime(seconds: 4)) }
 
-  /// The segments as text: source range, target range.
+  /// The segments as text: source range and target range.
   private func table(_ composition: Composition) -> [String] {
     composition.segments.map(\.description)
   }
@@ -31,7 +31,7 @@ struct CompositionTests {
         "clip.mov 0/1..1/1 -> 0/1..1/1", "clip.mov 2/1..3/1 -> 1/1..2/1",
         "clip.mov 1/1..4/1 -> 2/1..5/1",
       ])
-    // 2.5 s of the source plays in the second and in the third segment.
+    // The second and the third segment play 2.5 s of the source.
     let instants = try composition.targetTimes(
       ofSource: Rational(5, over: 2), in: clip, timescale: 2, rounding: .towardZero)
     #expect(instants.map(\.seconds) == [Rational(3, over: 2), Rational(7, over: 2)])

@@ -44,7 +44,7 @@ struct FinalCutVariantsTests {
         <asset-clip ref="a1" offset="0s" duration="2s"><conform-rate scaleEnabled="0" srcFrameRate="60"/></asset-clip>
         """))
     #expect(table(unscaled) == ["a.mov 0/1..2/1 -> 0/1..2/1"])
-    // 23.98 stands for 24000/1001. The clip's own time begins at 50 s of conformed time.
+    // 23.98 stands for 24000/1001. The time of the clip begins at 50 s of conformed time.
     let late = try read(
       conformed(
         """

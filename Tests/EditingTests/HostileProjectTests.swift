@@ -5,7 +5,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Projects and markers that were made to crash a reader, or to make it work for a long time.
+/// Projects and markers that were made to crash a program, or to keep it busy for a long time.
 struct HostileProjectTests {
   private func parse(_ spine: String, resources: String = "") throws(MediaError) {
     _ = try EditingProject(

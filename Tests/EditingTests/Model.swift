@@ -10,12 +10,14 @@ struct VisibleFrame: Equatable {
   var time: Rational
 }
 
-/// A reference model of a composition as a function of time: slow and simple.
+/// A reference model of a composition as a function of time.
+///
+/// It is slow and simple.
 struct Model {
   var duration = Rational.zero
   var visibleFrame: (Rational) throws -> VisibleFrame? {
     get { exactVisibleFrame }
-    // A number that does not fit is not compared with others.
+    // An instant with a number that does not fit is not compared.
     set { exactVisibleFrame = { try newValue($0.checked("an instant of the model")) } }
   }
   private var exactVisibleFrame: (Rational) throws -> VisibleFrame? = { _ in nil }
@@ -69,7 +71,7 @@ struct Model {
     let old = visibleFrame
     let (from, to) = (ramp.from.fraction, ramp.to.fraction)
     let start = range.start.seconds
-    // Both easings have the mean of the speeds.
+    // With both easings, the mean speed is the mean of the two speeds.
     let length = range.duration * Rational(2) / (from + to)
     let change = length - range.duration
     duration = duration + change
@@ -104,7 +106,7 @@ struct Model {
 }
 
 extension Composition {
-  /// The source time that the segments show at an instant from zero up to the end.
+  /// The source time that the segments show at an instant between zero and the end.
   func visibleFrame(at instant: Rational) throws -> VisibleFrame? {
     for segment in segments
     where segment.target.start.seconds <= instant && instant < segment.target.end.seconds {
@@ -116,7 +118,7 @@ extension Composition {
 }
 
 extension TimeRange {
-  /// From one whole number of units to another.
+  /// A range between two whole numbers of units.
   static func of(_ start: Int64, _ end: Int64, per timescale: Int32 = 1) throws -> TimeRange {
     try TimeRange(
       start: MediaTime(start, over: timescale),
@@ -125,7 +127,7 @@ extension TimeRange {
 }
 
 extension Speed {
-  /// A speed of two whole numbers.
+  /// A speed as a fraction of two whole numbers.
   static func of(_ above: Int128, _ below: Int128 = 1) throws -> Speed {
     try Speed(Rational(above, over: below))
   }

@@ -5,7 +5,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Projects of other programs play by the rules of OpenTimelineIO.
+/// Projects of other programs are read by the rules of OpenTimelineIO.
 struct OpenTimelineRulesTests {
   private func read(_ text: String) throws -> OpenTimelineDocument {
     try OpenTimelineDocument(parsing: text) { (path) throws(MediaError) in
@@ -23,7 +23,8 @@ struct OpenTimelineRulesTests {
     var common = TimelineItem.Common()
     let frames = Int64.random(in: 2...12, using: &random)
     if isLeaf || Int.random(in: 0..<3, using: &random) == 0 {
-      // Clips stay inside their media. Compositions may also extend beyond their ends.
+      // Ranges of clips stay inside their media. Ranges of nested compositions may extend beyond
+      // the ends.
       let start = Int64.random(in: isLeaf ? 9_000...9_999 : 0...6, using: &random)
       common.range = (Rational(Int128(start), over: 24), Rational(Int128(frames), over: 24))
     }
@@ -90,7 +91,7 @@ struct OpenTimelineRulesTests {
     let length = try visible.length()
     #expect(found.composition.duration.seconds == length)
     for _ in 0..<200 where length > .zero {
-      // Never on a frame's edge, where backwards and forwards differ.
+      // The time is never at the edge of a frame, where forward and backward playback differ.
       let time =
         length * Rational(.random(in: 0..<9_973, using: &random), over: 9_973)
         + Rational(1, over: 1_000_003)
@@ -138,7 +139,7 @@ struct OpenTimelineRulesTests {
       }
       #expect(error?.code == .invalidProject, "\(effect)")
     }
-    // A disabled effect and an image effect change no time.
+    // A disabled effect and an image effect do not change the speed.
     let found = try read(
       timeline(
         stack(

@@ -17,7 +17,9 @@ struct OpenTimelineTests {
     try OpenTimelineDocument(parsing: text) { (path) throws(MediaError) in try source(path) }
   }
 
-  /// A project with one track of the items given as JSON.
+  /// A project with one track.
+  ///
+  /// The items of the track are given as JSON.
   private func project(_ items: String..., kind: String = "Video") -> String {
     """
     {"OTIO_SCHEMA": "Timeline.1", "name": "plain", "tracks": {"OTIO_SCHEMA": "Stack.1",
@@ -82,7 +84,7 @@ struct OpenTimelineTests {
         if Bool.random(using: &random) {
           try? composition.reverse(TimeRange(start: position, end: composition.duration))
         }
-        // A cut inside the ramp leaves two parts of one curve.
+        // A cut inside the ramp leaves two parts of the same curve.
         let middle = try? MediaTime(
           (position.seconds + composition.duration.seconds) / Rational(2))
         if let middle { try? composition.freezeFrame(at: middle, for: .init(seconds: 1)) }
@@ -165,7 +167,7 @@ struct OpenTimelineTests {
     try composition.setSpeedRamp(
       SpeedRamp(from: .normal, to: .of(1, 8), easing: .easeInOut), in: .of(1, 2))
     let text = try OpenTimelineDocument(composition).text()
-    // Without our metadata, only OpenTimelineIO's own values remain.
+    // Without our metadata, only the values of OpenTimelineIO remain.
     let plain = text.replacingOccurrences(of: "\"overcrank\"", with: "\"elsewhere\"")
     let found = try read(plain)
     #expect(found.warnings.isEmpty)

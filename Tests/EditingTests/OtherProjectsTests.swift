@@ -79,7 +79,7 @@ struct OtherProjectsTests {
       ])
     #expect(table(found, .audio) == ["empty -> 0/1..5/2", "second.mov 20/1..41/2 -> 5/2..3/1"])
     #expect(found.warnings.isEmpty, "\(found.warnings)")
-    // The rate of the frames is not in the list.
+    // The list does not state the frame rate of its time codes.
     let error = #expect(throws: MediaError.self) { try read(Self.list, rate: nil) }
     #expect(error?.code == .frameRateNeeded)
     #expect(throws: MediaError.self) { try read(Self.list, rate: 10) }
@@ -102,9 +102,9 @@ struct OtherProjectsTests {
     } timeCodeRate: { _ in
       FrameRate(30_000, over: 1_001)
     }
-    // Drop-frame time code skips two codes at the minute, so the range has two frames.
+    // Drop-frame time code skips two numbers at the minute, so the range has two frames.
     #expect(television.composition.duration == (MediaTime(2_002, over: 30_000)))
-    // Two seconds cannot play in one without a speed line (M2).
+    // Without a speed line (M2), two seconds of source cannot play in one second.
     let odd = "001  A001     V     C        00:00:02:00 00:00:04:00 00:00:00:00 00:00:01:00"
     #expect(throws: MediaError.self) { try read(odd) }
   }

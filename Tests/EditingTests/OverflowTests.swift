@@ -5,8 +5,9 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Numbers at the edge of what fits: each public call gives a valid result or a typed error, and an
-/// edit that fails changes nothing.
+/// Numbers near the limits of their types.
+///
+/// Each public call gives a valid result or a typed error, and a failed edit changes nothing.
 struct OverflowTests {
   @Test(
     "Time arithmetic never traps and never returns invalid values",
@@ -49,7 +50,7 @@ struct OverflowTests {
       else { continue }
       attempt { () throws(MediaError) in
         let mapping = try TimeMapping(source: source, target: target)
-        // A result that does not fit is invalid, and is checked where a time is made of it.
+        // A result that does not fit is an invalid number. Converting it to a time throws.
         for moved in [
           mapping.targetSeconds(of: one.seconds), mapping.sourceSeconds(of: two.seconds),
         ]
@@ -74,7 +75,7 @@ struct OverflowTests {
     #expect(done > 200 && refused > 200)
   }
 
-  /// The times that expressions mean in a source of a duration.
+  /// The resolved times of expressions in a source of the given duration.
   private static func resolved(
     _ time: MediaTime, _ length: MediaTime, of duration: MediaTime,
     _ random: inout SeededGenerator
@@ -140,7 +141,7 @@ struct OverflowTests {
         #expect(composition == before)
         refused += 1
       }
-      // An invalid number would trap later on.
+      // An invalid number would crash the program later.
       for segment in composition.segments {
         #expect(segment.mapping.map { $0.sourceStart.isValid && $0.sourceEnd.isValid } ?? true)
       }
@@ -192,7 +193,7 @@ struct OverflowTests {
     }
   }
 
-  /// An edit of one track alone.
+  /// An edit of only one track.
   private static func edit(
     _ composition: inout Composition, trackOf source: MediaSource, _ range: TimeRange,
     _ time: MediaTime, _ duration: MediaTime, _ random: inout SeededGenerator

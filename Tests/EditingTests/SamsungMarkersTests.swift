@@ -5,13 +5,13 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// The ranges that Samsung's camera appends to a movie.
+/// The slow-motion ranges that Samsung's camera appends to a movie.
 struct SamsungMarkersTests {
   private func bytes(_ number: Int) -> [UInt8] {
     (0..<4).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
   }
 
-  /// A trailer of blocks with names and texts.
+  /// A trailer of blocks, each with a name and a text.
   private func trailer(_ blocks: (name: String, text: String)...) -> [UInt8] {
     var data: [UInt8] = []
     var starts: [(start: Int, size: Int)] = []

@@ -8,8 +8,9 @@ import Testing
 
 /// Slow-motion metadata of phones.
 struct SlowMotionMarkersTests {
-  /// The region and the speed of an iPhone's file that rae.tnir.org/archives/tag/aae shows; the
-  /// binary list inside is by Python's plistlib.
+  /// The region and the speed of the iPhone file shown at rae.tnir.org/archives/tag/aae.
+  ///
+  /// Python's plistlib made the binary list inside.
   private static let plain = """
     YnBsaXN0MDDRAQJac2xvd01vdGlvbtIDBAUGVHJhdGVXcmVnaW9ucyM/wAAAAAAAAKEH0QgJWXRp\
     bWVSYW5nZdIKCwwVVXN0YXJ0WGR1cmF0aW9u1A0ODxAREhMUVXZhbHVlWXRpbWVzY2FsZVVlcG9j\
@@ -17,7 +18,7 @@ struct SlowMotionMarkersTests {
     AAEBAAAAAAAAABcAAAAAAAAAAAAAAAAAAACP
     """
 
-  /// The same with additional keys and numbers of other types.
+  /// The same file with additional keys, and with numbers of other types.
   private static let crowded = """
     YnBsaXN0MDDTAQIDBBksWnNsb3dNb3Rpb25jAOUA5AD2XxAoeHh4eHh4eHh4eHh4eHh4eHh4eHh4\
     eHh4eHh4eHh4eHh4eHh4eHh4eNIFBgcIVHJhdGVXcmVnaW9ucyM/wAAAAAAAAKEJ0QoLWXRpbWVS\
@@ -58,9 +59,9 @@ struct SlowMotionMarkersTests {
       #expect(markers.changes == [.init(try .of(1, 8), in: range)])
       let source = try MediaSource(path: "IMG.MOV", duration: MediaTime(seconds: 3))
       let composition = try markers.composition(of: source)
-      // 3 s, of which 737/600 s last eight times as long.
+      // The clip of 3 s has 737/600 s that last eight times as long.
       #expect(composition.duration.seconds == (Rational(6_959, over: 600)))
-      // A clip that ends inside the range ends with it.
+      // If the clip ends inside the slow range, the range ends with the clip.
       let short = try MediaSource(path: "IMG.MOV", duration: MediaTime(seconds: 1))
       #expect(try markers.composition(of: short).segments.count == 2)
     }
@@ -73,7 +74,7 @@ struct SlowMotionMarkersTests {
     }
   }
 
-  /// A binary property list of arrays, each in the one before.
+  /// A binary property list of arrays, each nested in the previous one.
   private static func nested(_ count: Int) -> String {
     var bytes = Array("bplist00".utf8)
     var offsets: [Int] = []

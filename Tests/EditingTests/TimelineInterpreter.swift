@@ -5,10 +5,10 @@ import OvercrankMediaCore
 /// An OpenTimelineIO timeline as a tree.
 indirect enum TimelineItem {
   struct Common {
-    /// In the time of the item's content; nil for all of it.
+    /// The part of the item's content that plays; nil for all of it.
     var range: (start: Rational, duration: Rational)?
     var speeds: [Rational] = []
-    /// The offset of each frame in frames, at a rate.
+    /// A time curve: the offset of each frame in frames, at a frame rate.
     var lookup: (offsets: [Int], rate: Int64)?
     var isEnabled = true
   }
@@ -20,7 +20,9 @@ indirect enum TimelineItem {
   case transition(before: Rational, after: Rational)
 }
 
-/// A reference interpreter of OpenTimelineIO's rules: slow and simple.
+/// A reference interpreter of OpenTimelineIO's rules.
+///
+/// It is slow and simple.
 extension TimelineItem {
   var isTransition: Bool { if case .transition = self { true } else { false } }
 
@@ -47,7 +49,7 @@ extension TimelineItem {
     }
   }
 
-  /// The source time that is visible at an instant of the item's own length.
+  /// The source time that is visible at an instant after the start of the item.
   func visibleFrame(at time: Rational) throws -> VisibleFrame? {
     guard try time >= .zero && time < length() else { return nil }
     switch self {
@@ -68,7 +70,7 @@ extension TimelineItem {
     case .stack(let children, let common):
       guard common.isEnabled else { return nil }
       let inside = try content(time, common)
-      // From the top down.
+      // The topmost track is searched first.
       for child in children.reversed() {
         if let seen = try child.visibleFrame(at: inside) { return seen }
       }
@@ -122,7 +124,7 @@ extension TimelineItem {
     }
     var range = common.range.map { Self.range($0.start, $0.duration) } ?? "null"
     if let (_, rate) = common.lookup, let found = common.range {
-      // A curve counts in frames of the range's rate.
+      // The positions on a time curve are frames at the rate of the range.
       let count = found.duration.doubleValue * Double(rate)
       range = """
         {"OTIO_SCHEMA": "TimeRange.1", "start_time": \(time(found.start)), "duration":
@@ -135,7 +137,9 @@ extension TimelineItem {
       """
   }
 
-  /// The item's object; old names are those of the first versions.
+  /// The JSON object of the item.
+  ///
+  /// With `isOld`, it has the names of the first OpenTimelineIO versions.
   func text(isOld: Bool = false) -> String {
     func list(_ items: [TimelineItem]) -> String {
       "[" + items.map { $0.text(isOld: isOld) }.joined(separator: ",\n") + "]"

@@ -27,7 +27,7 @@ struct TracksTests {
     #expect(composition.track(.video)?.rotation == 90)
     #expect(composition.track(.audio)?.language == "swe")
     #expect(composition.sources == [clip])
-    // Another source does not change the properties of an existing track.
+    // Inserting another source does not change the properties of an existing track.
     var other = Composition(silent)
     try other.insertTimeRange(.of(0, 1), of: clip, at: .zero)
     #expect(other.track(.video)?.rotation == 90)
@@ -43,7 +43,7 @@ struct TracksTests {
       table(composition.track(.audio)) == [
         "clip.mov 0/1..2/1 -> 0/1..2/1", "empty -> 2/1..3/1", "clip.mov 2/1..4/1 -> 3/1..5/1",
       ])
-    // A track of a new media type starts where it is inserted.
+    // A track of a new media type is empty up to the inserted range.
     var other = Composition(silent)
     try other.insertTimeRange(.of(0, 1), of: clip, at: MediaTime(seconds: 1))
     #expect(
@@ -138,14 +138,14 @@ struct TracksTests {
     var composition = Composition(clip)
     let ramp = SpeedRamp(from: .normal, to: try .of(1, 8))
     try composition.setSpeedRamp(ramp, in: .of(1, 2))
-    // 16/9 s for the one second.
+    // The second of the ramp lasts 16/9 s.
     #expect(composition.duration.seconds == (Rational(43, over: 9)))
     #expect(composition.segments.count == 3)
     let error = #expect(throws: MediaError.self) {
       try composition.setSpeedRamp(ramp, in: .of(0, 2))
     }
     #expect(error?.code == .cutInRamp)
-    // A cut between continuous ranges does not count.
+    // A cut between two ranges that continue each other is not a cut.
     var cut = Composition()
     try cut.insertTimeRange(.of(0, 2), of: clip, at: .zero)
     try cut.insertTimeRange(.of(2, 4), of: clip, at: MediaTime(seconds: 2))

@@ -19,7 +19,7 @@ struct TrimmedCompositionTests {
       end: MediaTime(end, over: timescale))
   }
 
-  /// Describes how a trimmed part differs from the whole composition; nil if it plays the same.
+  /// Describes how a trimmed part differs from the whole composition; nil if both play the same.
   private func complaint(
     about trimmed: Composition, of whole: Composition, _ range: TimeRange, isRamped: Bool
   ) throws -> String? {
@@ -30,7 +30,7 @@ struct TrimmedCompositionTests {
       return "\(first.sourceStart) to \(last.sourceEnd) exceeds \(range)"
     }
     let lost = max(first.sourceStart - start, end - last.sourceEnd)
-    // A tick at the highest speed of the test.
+    // The tolerance is a tick at the highest speed of the test.
     guard lost <= (isRamped ? Rational(2, over: 24_000) : .zero) else {
       return "\(lost) s are lost"
     }
@@ -121,7 +121,7 @@ struct TrimmedCompositionTests {
   }
 }
 
-// The same definitions in floating point.
+// The definition of a time mapping, in floating point.
 extension PlaybackMapping {
   fileprivate func played(at time: Double) -> Double {
     let (start, end) = (sourceStart.doubleValue, sourceEnd.doubleValue)
@@ -140,7 +140,7 @@ extension PlaybackMapping {
     }
   }
 
-  /// The instant at which a source time plays, by bisection.
+  /// The instant at which a source time plays, found by bisection.
   fileprivate func instant(of source: Double) -> Double {
     var (low, high) = (target.start.doubleValue, target.end.doubleValue)
     guard motion != .hold, source > sourceStart.doubleValue else { return low }
