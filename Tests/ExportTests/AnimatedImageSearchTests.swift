@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankExport
 
-/// Animated images that fit a file size.
+/// The search for settings at which a GIF or WebP fits a file size.
 struct AnimatedImageSearchTests {
   private static let frame = VideoSize(width: 64, height: 48)
 

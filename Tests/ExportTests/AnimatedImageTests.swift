@@ -29,7 +29,7 @@ struct AnimatedImageTests {
     for (slot, start) in starts.enumerated() {
       let error = start.seconds - Rational(Int64(slot)) / rate.framesPerSecond
       greatest = max(greatest, error < .zero ? .zero - error : error)
-      // Halves are rounded up.
+      // Half ticks are rounded up.
       let tick = (Rational(Int64(slot) * 100) / rate.framesPerSecond + Rational(1, over: 2))
       #expect(start == MediaTime(Int64(try tick.rounded(.towardNegativeInfinity)), over: 100))
     }
@@ -49,7 +49,7 @@ struct AnimatedImageTests {
     for slot in 0..<Int(report.framesEncoded) {
       let frame = try converter.convert(try reader.mediaFrame(at: slot))
       let pixels = try #require(frame.planeData(0))
-      // The upper half has one color per frame; the lower half has bars.
+      // The upper half of a frame has one color. The lower half has bars.
       let pixel = pixels + 10 * frame.bytesPerRow(0) + 4 * 20
       #expect(abs(Int(pixel[1]) - green(of: slot)) <= 2, "slot \(slot): \(pixel[1])")
       for bar in 0..<4 {
@@ -130,7 +130,7 @@ struct AnimatedImageTests {
     histogram.add(try frame { x, _ in x % 2 == 0 ? [0, 0, 0] : [255, 255, 255] })
     let palette = ColorPalette(histogram)
     #expect(Set(palette.colors.map(\.red)) == [0, 255])
-    // Dithering mixes the palette's gray levels around a color.
+    // Dithering mixes gray levels of the palette to make a color between them.
     var steps = ColorHistogram()
     steps.add(try frame { x, _ in [x / 4 * 16, x / 4 * 16, x / 4 * 16] })
     var renderer = PaletteRenderer(ColorPalette(steps))
@@ -159,7 +159,9 @@ struct AnimatedImageTests {
     return try ExportSession(try Composition(asset), of: asset).export(settings)
   }
 
-  /// 24 frames at 30 fps: a color per frame in the upper half, bars in the lower half.
+  /// A movie of 24 frames at 30 fps.
+  ///
+  /// The upper half of each frame has one color, the lower half has bars.
   private func movie() throws -> Asset {
     let rgb = try #require(LibAVPixelFormat(named: "bgr0"))
     var frames: [MediaFrame] = []
@@ -188,7 +190,7 @@ struct AnimatedImageTests {
     return frame
   }
 
-  /// The number of repetitions of a GIF; 0 for endless.
+  /// The repetition count stored in a GIF; 0 for an endless loop.
   private func loopCount(_ path: String) throws -> Int {
     let file = try bytes(of: path)
     let block = try #require(file.firstRange(of: Array("NETSCAPE2.0".utf8)))

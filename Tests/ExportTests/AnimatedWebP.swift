@@ -4,11 +4,11 @@ import OvercrankLibAV
 import TestSupport
 import Testing
 
-/// The frames of an animated WebP, by the container's specification.
+/// The frames of an animated WebP file, read as its container specification says.
 ///
-/// libavcodec decodes only single images.
+/// libavcodec decodes only still images.
 struct AnimatedWebP {
-  /// A rectangle of the image and its duration.
+  /// An animation frame: its rectangle in the image, and its duration.
   struct Frame {
     let x: Int
     let y: Int
@@ -17,7 +17,7 @@ struct AnimatedWebP {
     let milliseconds: Int
     let isBlended: Bool
     let clearsAfterwards: Bool
-    /// The chunks of the image: `ALPH`, `VP8 ` or `VP8L`.
+    /// The chunks with the frame's image: `ALPH`, `VP8 ` or `VP8L`.
     let chunks: [UInt8]
   }
 
@@ -54,7 +54,7 @@ struct AnimatedWebP {
     self.frames = frames
   }
 
-  /// Decodes the frames as players show them: red, green, blue and alpha of each pixel.
+  /// Decodes the frames as players show them: the red, green, blue and alpha values of each pixel.
   func images() throws -> [[SIMD4<UInt8>]] {
     let rgba = try #require(LibAVPixelFormat(named: "rgba"))
     var canvas = [SIMD4<UInt8>](repeating: .zero, count: width * height)
@@ -67,7 +67,7 @@ struct AnimatedWebP {
         for x in 0..<frame.width {
           let pixel = pixels + y * image.bytesPerRow(0) + 4 * x
           let index = (frame.y + y) * width + frame.x + x
-          // The encoder writes alpha as either 0 or 255.
+          // The encoder writes an alpha value of either 0 or 255.
           if frame.isBlended, pixel[3] < 128 { continue }
           canvas[index] = SIMD4(pixel[0], pixel[1], pixel[2], pixel[3])
         }
@@ -82,7 +82,7 @@ struct AnimatedWebP {
     }
   }
 
-  /// Decodes the image of a frame in a file of its own.
+  /// Decodes the image of a frame, which is wrapped in a file of only that image.
   private static func decoded(_ frame: Frame) throws -> MediaFrame {
     func bytes(_ number: Int, _ count: Int) -> [UInt8] {
       (0..<count).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }

@@ -7,7 +7,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Asynchronous exports: progress and cancellation with the task.
+/// Asynchronous exports: their progress, and their end when the task is cancelled.
 struct AsyncExportTests {
   private let directory: Scratch
 

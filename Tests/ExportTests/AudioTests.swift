@@ -9,7 +9,9 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// The audio of an export: its length is that of the video, and each click is at its exact time.
+/// The audio of an export.
+///
+/// It is exactly as long as the video, and each click is at its exact time.
 struct AudioTests {
   private let directory: Scratch
 
@@ -17,7 +19,7 @@ struct AudioTests {
 
   private static let clicks = [12_000, 36_000, 60_000, 90_000, 130_000, 180_000]
 
-  /// Four seconds of 100 fps with clicks.
+  /// A movie of four seconds at 100 fps with audio clicks.
   private func asset(
     _ codec: String = "aac", rate: Int = 48_000, container: String = "mov", isWave: Bool = false,
     clicks: [Int] = clicks
@@ -90,7 +92,7 @@ struct AudioTests {
       #expect(abs(found - expected) < 5, "the click of \(click): \(found), not \(expected)")
     }
     guard FFmpeg.isInstalled else { return }
-    // FFmpeg's decoder returns the same samples, and with AAC the whole last block.
+    // FFmpeg's decoder returns the same samples, and for AAC the whole last block.
     let theirs = try await FFmpeg.audio(of: report.path, channelCount: 2)
     let excess = theirs[0].count - 528_000
     #expect(kind.codec == "aac" ? (0..<1_024).contains(excess) : excess == 0)
@@ -105,10 +107,12 @@ struct AudioTests {
   func `Clicks in and after a speed ramp move to their new times`(
     algorithm: AudioTimePitchAlgorithm, milliseconds: Double
   ) throws {
-    // One of the eight clicks is in each ramp, and one is in the slow range between them.
+    // Each ramp contains one of the eight clicks, and the slow range between the ramps contains
+    // one.
     let clicks = (Self.clicks + [43_200, 82_000]).sorted()
     let asset = try asset("pcm_s16le", clicks: clicks)
-    // From normal speed to 1/8, a slow range, back to normal speed; and a freeze frame.
+    // From normal speed to 1/8, a slow range, and back to normal speed. A freeze frame comes
+    // before.
     var composition = try Composition.ramped(
       asset.mediaSource(),
       points: [
@@ -131,8 +135,8 @@ struct AudioTests {
       let expected = try position(ofSample: middle)
       let window = expected - 2_400..<expected + 2_400
       let found = try #require(centroid(planes[0], in: window), "the click of \(click)")
-      // Time-domain and spectral stretching place clicks within some milliseconds of the source,
-      // which are longer in slow ranges.
+      // Time-domain and spectral stretching move a click by some milliseconds of source time. In
+      // slow ranges that is a longer output time.
       let stretch =
         Double(try position(ofSample: middle + 240) - position(ofSample: middle - 240)) / 480
       let scale = algorithm == .varispeed ? 1 : max(1, stretch)
@@ -165,7 +169,7 @@ struct AudioTests {
     let composition = try asset.retimed([(range(1_000, 1_500), speed(1, 4))])
     var settings = try settings(algorithm)
     if algorithm == .lowQuality {
-      // A quarter is not among its speeds.
+      // The algorithm does not support 1/4 speed.
       let error = #expect(throws: MediaError.self) {
         try ExportSession(composition, of: asset).export(settings)
       }

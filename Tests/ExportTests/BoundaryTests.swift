@@ -8,13 +8,15 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Cuts inside GOPs: part of the group is encoded so that the rest can be copied.
+/// Cuts inside GOPs.
+///
+/// A part of the group is encoded so that the rest can be copied.
 struct BoundaryTests {
   private let directory: Scratch
 
   init() throws { directory = try Scratch() }
 
-  /// Three seconds at 100 fps with a key frame each second, and parameter sets in each GOP.
+  /// A movie of three seconds at 100 fps, with a key frame and parameter sets each second.
   private func asset(
     reordered: Bool, more parameters: String = "", options: [String: String] = [:]
   ) throws -> Asset {
@@ -42,7 +44,8 @@ struct BoundaryTests {
     return settings
   }
 
-  /// Exports ranges, and checks that the file shows the right frames and that FFmpeg decodes all.
+  /// Exports ranges, and checks that the file shows the expected frames and that FFmpeg decodes all
+  /// of them.
   private func check(
     _ asset: Asset, _ ranges: [(Int64, Int64)], _ boundary: CutPolicy = .render
   ) async throws -> ExportReport {
@@ -66,7 +69,8 @@ struct BoundaryTests {
     let encoded = report.cuts.reduce(0) { $0 + ($1.method == .rendered ? $1.frames : 0) }
     #expect(encoded == report.framesEncoded)
     #expect(report.cuts.allSatisfy { $0.method != .rendered || $0.frames <= 100 })
-    // The file has every packet that the report counts as copied, byte by byte and in order.
+    // The file contains every packet that counts as copied in the report, byte for byte and in
+    // order.
     let source = try packets(of: asset.path)
     let expected = report.copies.flatMap { copy in
       source[Int(copy.firstPacket)..<Int(copy.firstPacket + copy.packetCount)]
@@ -89,7 +93,8 @@ struct BoundaryTests {
     return packets
   }
 
-  /// Checks that FFmpeg decodes all frames without errors, also without in-band parameter sets.
+  /// Checks that FFmpeg decodes all frames without an error, also after in-band parameter sets are
+  /// removed.
   private func decodes(_ path: String, shownCount: Int) async throws {
     let stripped = directory.file("stripped.mov")
     let strip = try await run(
@@ -117,14 +122,15 @@ struct BoundaryTests {
     reordered: Bool
   ) async throws {
     let asset = try asset(reordered: reordered)
-    // Between key frames at both ends, back in time, and inside one GOP.
+    // The first range starts and ends between key frames, the second goes back in time, and the
+    // third is inside one GOP.
     let report = try await check(asset, [(1_300, 2_500), (100, 1_410), (250, 300)])
     #expect(report.framesHidden == 0 && report.hiddenDuration.wholeNanoseconds == 0)
     #expect(report.cuts.filter(\.isStart).map(\.frames) == [70, 90, 5])
     #expect(report.cuts.filter(\.isStart).map(\.method) == [.rendered, .rendered, .rendered])
     #expect(report.cuts[0].freeBefore == .milliseconds(1_000))
     #expect(report.cuts[0].freeAfter == .milliseconds(2_000))
-    // Without reordered frames, an end costs nothing.
+    // If no frame is reordered, the end of a range needs no encoding.
     let ends = report.cuts.filter { !$0.isStart }
     #expect(ends.allSatisfy { reordered ? $0.frames <= 2 : $0.method == .free })
     let whole = try await check(asset, [(0, 3_000)])
@@ -154,7 +160,7 @@ struct BoundaryTests {
     let error = try refusal(
       composition(of: asset, [(0, 500), (1_800, 3_000)]), of: asset, settings(.squeeze))
     #expect(error.code == .cutNotOnKeyFrame)
-    // Frames that are shown too briefly to hide others between them are encoded.
+    // The first range is too short to hide frames in it, so the frames before the cut are encoded.
     var fast = try composition(of: asset, [(0, 1_000), (1_300, 3_000)])
     try fast.scaleTimeRange(range(0, 1_000), toDuration: MediaTime(200, over: 240_000))
     let report = try await ExportSession(fast, of: asset).export(settings(.auto))
@@ -164,7 +170,7 @@ struct BoundaryTests {
   @Test(.enabled(if: FFmpeg.isInstalled))
   func `A range that ends at a B-frame can hide the reference frame`() async throws {
     let asset = try asset(reordered: true)
-    // I0 P3 B1 B2 P6 B4 B5: frames 1 and 2 need 3.
+    // In I0 P3 B1 B2 P6 B4 B5, frames 1 and 2 need frame 3.
     let report = try await check(asset, [(1_000, 1_020)], .auto)
     #expect(report.framesEncoded > 0 && report.framesHidden == 0)
     let hidden = try await check(asset, [(1_000, 1_020)], .squeeze)
@@ -177,7 +183,7 @@ struct BoundaryTests {
     let composition = try composition(of: asset, [(0, 500), (1_950, 2_100)])
     let error = try refusal(composition, of: asset, settings(.keyframe))
     #expect(error.code == .cutNotOnKeyFrame)
-    // No frame after the first key frame can be decoded by itself, so all are encoded.
+    // No frame after the first key frame can be decoded independently, so all frames are encoded.
     let report = try await check(asset, [(0, 500), (1_950, 2_100)], .render)
     #expect(report.cuts.last { $0.isStart }?.frames == 15)
   }
@@ -198,7 +204,7 @@ struct BoundaryTests {
       #expect(error.message.contains("HEVC frames cannot be encoded between copies"), "\(error)")
       #expect(error.recoverySuggestion.contains("cut at 0 s or 0.8 s"), "\(error)")
     }
-    // Few frames are hidden, whatever the codec.
+    // A cut that needs few frames hides them, whatever the codec.
     let near = try composition(of: hevc, [(0, 520), (200, 700)])
     #expect(try ExportSession(near, of: hevc).plan(settings(.auto)).framesHidden >= 20)
   }

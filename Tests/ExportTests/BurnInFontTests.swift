@@ -63,7 +63,7 @@ struct BurnInFontTests {
     #expect(try BurnInFont(named: "monospace") == font)
     let shapes = BurnInFont.characters.map { font.scaled($0, width: 24, height: 36) }
     #expect(Set(shapes).count == shapes.count)
-    // A space is empty, and so are characters that ASCII does not print.
+    // A space has no dots, and characters that ASCII does not print have none either.
     #expect(shapes.filter { $0.allSatisfy { $0 == 0 } }.count == 1)
     #expect(font.scaled(0xC3, width: 24, height: 36).allSatisfy { $0 == 0 })
   }
@@ -94,10 +94,12 @@ struct BurnInFontTests {
   }
 }
 
-/// The text at the bottom left of a frame: each character is the one whose shape differs least.
+/// The text at the lower left of a frame.
+///
+/// Each character is read as the one whose shape differs least.
 private struct Text {
   private(set) var lines: [String] = []
-  /// The largest difference of a pixel from the shape of its character.
+  /// The largest difference between a pixel and the shape of the character that was read.
   private(set) var largestDifference = 0.0
 
   init(_ frame: MediaFrame, lineCount: Int, scale: Int, _ font: BurnInFont) {
@@ -122,7 +124,7 @@ private struct Text {
         let sums = differences.map { $0.reduce(0, +) }
         let best = sums.indices.min { sums[$0] < sums[$1] } ?? 0
         characters.append(BurnInFont.characters.lowerBound + UInt8(best))
-        // The box ends behind the longest line.
+        // The background box ends after the longest line.
         guard best > 0 else { continue }
         largestDifference = max(largestDifference, differences[best].max() ?? 0)
       }

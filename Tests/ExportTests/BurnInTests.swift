@@ -25,7 +25,8 @@ struct BurnInTests {
     let burnIn = BurnIn(items: [.time, .frame, .speed, .mark], mark: .milliseconds(25))
     let report = try ExportSession(slow, of: asset).export(settings(burnIn, .ffv1))
     let frames = try frames(of: report.path)
-    // 12 frames at 1/8 and 30 fps, then 12 frames at 1 of which every eighth is shown.
+    // The first 12 frames play at 1/8 speed and are all shown at 30 fps. Every eighth of the other
+    // 12 is shown.
     #expect(frames.count == 14)
     for (slot, frame) in frames.enumerated() {
       let index = slot < 12 ? slot : 12 + (slot - 12) * 8
@@ -65,7 +66,7 @@ struct BurnInTests {
       settings(BurnIn(items: [], logoPath: logo), .ffv1, rate: 240))
     let frame = try #require(try frames(of: report.path).first)
     let scale = 1 << (frame.pixelFormat.depth - 8)
-    // 16 columns and rows, from 296 and 8 on; the right half is half transparent.
+    // The logo covers columns 296 to 311 and rows 8 to 23. Its right half is half transparent.
     let (background, red) = (luma(of: 0, format), name == "bgr0" ? 255 : 81 * scale)
     let opaque = luma(frame, x: 300, y: 16)
     #expect(abs(opaque - red) <= scale, "\(opaque)")
@@ -106,9 +107,9 @@ struct BurnInTests {
       synthesizedCount += isSynthesized ? 1 : 0
       let found = try #require(Double(number.drop { $0 == "~" }))
       #expect(isSynthesized == (found.rounded() != found), "slot \(slot): \(lines)")
-      // Quarters of a frame, up to the last captured one.
+      // Frame numbers increase by a quarter, up to the last captured frame.
       if !isReversed { #expect(found == Double(min(slot, 92)) / 4, "slot \(slot): \(lines)") }
-      // The painted number: each frame has a brightness of its own.
+      // Each frame has a different brightness, which gives the painted frame number.
       let painted = Double(luma(frame, x: 300, y: 40) - 60) / 5
       #expect(abs(painted - found) <= 0.3, "slot \(slot): \(lines), painted \(painted)")
       let sign = isSynthesized ? "~" : ""
@@ -139,7 +140,7 @@ struct BurnInTests {
     return settings
   }
 
-  /// The time of a frame in microseconds.
+  /// The time of a frame in seconds, with six decimals.
   private func seconds(_ index: Int) -> String {
     let microseconds = (index * 1_000_000 * 2 + 240) / 480
     let digits = String(microseconds)
@@ -151,7 +152,9 @@ struct BurnInTests {
     (60 + 5 * index) << (format.depth - 8)
   }
 
-  /// 24 frames at 240 fps, each of one color.
+  /// A movie of 24 frames at 240 fps.
+  ///
+  /// Each frame has one color.
   private func movie(_ format: LibAVPixelFormat) throws -> Asset {
     let frames = try (0..<24).map { index in
       let codes = [luma(of: index, format), 128 << (format.depth - 8)]
@@ -162,7 +165,7 @@ struct BurnInTests {
     return try .lossless(frames, rate: 240, at: directory.file("source.mov"))
   }
 
-  /// A red square, its right half with an alpha of one half.
+  /// Writes a red square whose right half has an alpha of one half.
   private func writeLogo(to path: String) throws {
     let rgba = try #require(LibAVPixelFormat(named: "rgba"))
     let frame = try MediaFrame.video(width: 16, height: 16, pixelFormat: rgba)

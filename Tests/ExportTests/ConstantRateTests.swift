@@ -8,7 +8,9 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// A constant rate: as many frames as fit, each the last one that is due, by its painted number.
+/// Exports at a constant frame rate.
+///
+/// Each output frame shows the last source frame that is due, by its painted number.
 struct ConstantRateTests {
   private let directory: Scratch
 
@@ -25,7 +27,7 @@ struct ConstantRateTests {
     return settings
   }
 
-  /// Exports, and checks every slot against the definition.
+  /// Exports, and checks each output frame against the definition of a constant rate.
   @discardableResult
   private func export(
     _ composition: Composition, of asset: Asset, _ settings: ExportSettings, count: Int,
@@ -77,8 +79,9 @@ struct ConstantRateTests {
         == ["yuv420p,30/1,330"])
   }
 
-  /// In microseconds, which cannot represent 1/240 s, or in 600ths, a frame's time may be just after
-  /// its slot.
+  /// Ticks of microseconds or 1/600 s cannot represent 1/240 s.
+  ///
+  /// The time of a frame may then be just after the time of its output frame.
   @Test(arguments: [240_000, 1_000_000, 600, 1_000] as [Int32])
   func `Rounded source frame times repeat no frame in an export`(timescale: Int32) throws {
     let asset = try Asset.made(.constant(240, count: 960, timescale: timescale), in: directory)
@@ -97,7 +100,9 @@ struct ConstantRateTests {
     #expect(result.videoTrack?.codec == codec.codec)
   }
 
-  /// Frames of 10 ms: 333 ms make 9.99 slots of 30 fps, and so on.
+  /// Source frames of 10 ms.
+  ///
+  /// A source of 333 ms, for example, is 9.99 output frames at 30 fps.
   @Test(arguments: [(330, 10), (340, 11), (360, 11), (370, 12), (10, 1), (2_000, 60)])
   func `An export rounds a partial last frame up to a whole one`(milliseconds: Int64, count: Int)
     throws
@@ -107,12 +112,13 @@ struct ConstantRateTests {
   }
 
   @Test func `A rest shorter than a timestamp tick adds no output frame`() throws {
-    // 100 frames at 30 fps end at 3.333333 s; in ticks rounded up, a third of a tick remains.
+    // 100 frames at 30 fps end at 3.333333 s. Rounded up to a whole tick, the end is a third of a
+    // tick late.
     var recipe = MovieRecipe.constant(30, count: 100, timescale: 1_000_000)
     recipe.end += 1
     let asset = try Asset.made(recipe, in: directory)
     try export(Composition(asset), of: asset, settings(30), count: 100)
-    // The same an eighth as fast: the tick is eight times as long there.
+    // The same source at 1/8 speed, where a source tick is eight times as long.
     let slow = try asset.retimed([(TimeRange(duration: asset.duration), speed(1, 8))])
     try export(slow, of: asset, settings(30), count: 800)
   }
@@ -179,7 +185,8 @@ struct ConstantRateTests {
     #expect(video.height == recipe.height + (codec == .h264() || codec == .hevc() ? 1 : 0))
   }
 
-  /// The painted code values 32 and 208 of JPEG's full range must look the same afterwards.
+  /// The painted code values 32 and 208 in the full range of JPEG must be the same gray levels
+  /// after the export.
   @Test(arguments: VideoEncoding.all)
   func `Gray levels survive a change of codec and range`(codec: VideoEncoding) throws {
     let asset = try Asset.made(.constant(30, count: 6, timescale: 90_000), in: directory)
@@ -187,7 +194,7 @@ struct ConstantRateTests {
     var reader = try FrameReader(try Asset(path: report.path))
     var writer = try RawFrameWriter(.gray)
     let levels = try writer.data(of: 5, from: &reader)
-    // Frame 5 is binary 101: white, black, white.
+    // Frame 5 is binary 101, so the painted blocks are white, black and white.
     for (block, expected) in [(0, 208), (1, 32), (2, 208)] {
       let level = Int(levels[4 * PaintedBlocks.width + block * 8 + 4])
       #expect(abs(level - expected) <= 4, "\(codec), block \(block): \(level)")

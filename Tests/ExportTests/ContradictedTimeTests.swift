@@ -7,14 +7,15 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Files that give two frames one time, or a frame a time that contradicts the decoder's order;
+/// Files in which two frames have the same time, or a time contradicts the order of the decoder.
+///
 /// `CopyJudge` decodes each source and each result with FFmpeg.
 struct ContradictedTimeTests {
   private let directory: Scratch
 
   init() throws { directory = try Scratch() }
 
-  /// A file with wrong times, made by FFmpeg's filter of times.
+  /// A file with wrong frame times, made by FFmpeg's `setts` filter or by a coarse timescale.
   enum Kind: String, CaseIterable {
     case pair = "pair.mp4"
     case pairOfKeyFrames = "intra.mov"
@@ -36,7 +37,7 @@ struct ContradictedTimeTests {
       }
     }
 
-    /// The filter of times; nil for a table of times, or ticks that are too coarse.
+    /// The expression of the filter; nil if a table sets the times, or if the ticks are too coarse.
     var times: String? {
       switch self {
       case .pairAmongBFrames: "setts=pts=if(eq(N\\,9)\\,PTS-512\\,PTS)"
@@ -54,7 +55,8 @@ struct ContradictedTimeTests {
     let whole = directory.file("whole-\(kind.rawValue)")
     let options = ["-video_track_timescale", "15360"]
     let isMKV = kind.rawValue.hasSuffix("mkv")
-    // The filter turns the pattern of 30 fps into 2000 fps, since faster patterns repeat images.
+    // The filter turns a 30 fps test pattern into 2000 fps, since faster test patterns repeat
+    // images.
     try await FFmpeg.makeClip(
       whole, frames: 30,
       ["-s", "64x48"] + kind.codec + (isMKV ? [] : options)
@@ -119,7 +121,7 @@ struct ContradictedTimeTests {
   @Test func `Two frames with the same time each last half a tick`() async throws {
     let frames = try #require(try await clip(.coarse).videoTrack).frames
     #expect(frames.timescale == 2_000)
-    // Rounding leaves the first tick with one frame.
+    // By rounding, only one frame is in the first tick.
     let ticks = frames.entries.map(\.ticks)
     #expect(ticks == [0] + (2...30).map { $0 }, "\(ticks)")
   }

@@ -8,16 +8,17 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Audio in formats that the output cannot have: rates that AAC lacks, rates below 8 kHz, formats that
-/// change in the stream or between the clips of a project, and PCM that MOV cannot describe.
+/// Audio in formats that an output file cannot have.
 ///
-/// `ffmpeg` decodes each result. The tone is a sweep, so a shift by one sample is found.
+/// These are sample rates that AAC lacks, rates below 8 kHz, formats that change within a stream or
+/// between the clips of a project, and PCM that MOV cannot describe. `ffmpeg` decodes each result.
+/// The tone is a sweep, so that a shift by one sample is found.
 struct ConvertedAudioTests {
   private let directory: Scratch
 
   init() throws { directory = try Scratch() }
 
-  /// A sweep from 200 to 1400 Hz in one second, as an expression of FFmpeg.
+  /// A sweep from 200 to 1400 Hz in one second, as an FFmpeg expression.
   private static let sweep = "0.5*sin(2*PI*(200*t+600*t*t))"
 
   private func clip(_ name: String, rate: Int, channels: Int = 1, _ audio: [String]) async throws
@@ -32,7 +33,7 @@ struct ConvertedAudioTests {
     return try Asset(path: path)
   }
 
-  /// The decoded first channel of a file at 48 kHz.
+  /// The first audio channel of a file, decoded at 48 kHz.
   private func audio(of path: String) async throws -> [Float] {
     let bytes = try await FFmpeg.converted(
       path, ["-map", "0:a:0", "-af", "aresample=48000", "-ac", "1", "-f", "f32le"])
@@ -43,7 +44,7 @@ struct ConvertedAudioTests {
     }
   }
 
-  /// The delay of a result against the sweep, in its samples, around an instant.
+  /// The delay between the sweep and a result around an instant, in samples of the result.
   private func delay(
     _ samples: [Float], at seconds: Double, from start: Double = 0, rate: Int = 48_000
   ) -> Int? {
@@ -126,7 +127,7 @@ struct ConvertedAudioTests {
         as: "joined.ac3")
       let asset = try Asset(path: joined)
       var reader = try AudioReader(asset)
-      // AC-3 delays the audio by 256 samples, once for each part.
+      // AC-3 delays the audio by 256 samples, once for each joined part.
       let rate = try #require(asset.audioTrack).sampleRate
       let samples = try reader.samples(from: 0, count: rate * 3 / 2)[0]
       #expect(abs(delay(samples, at: 0.3, rate: rate) ?? 999) <= 256, "\(second)")

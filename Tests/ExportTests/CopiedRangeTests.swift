@@ -12,13 +12,14 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// Packets that the kernel copies: the same movie as with packets that are read and written.
+/// Packets that the kernel copies must make the same movie as packets that the program reads and
+/// writes.
 struct CopiedRangeTests {
   private let directory: Scratch
 
   init() throws { directory = try Scratch() }
 
-  /// Two seconds of 240 fps, with audio for Motion JPEG.
+  /// A movie of two seconds at 240 fps, with audio for Motion JPEG.
   private func asset(_ kind: String) throws -> Asset {
     var recipe = MovieRecipe.constant(240, count: 480)
     if kind == "mjpeg" {
@@ -61,7 +62,7 @@ struct CopiedRangeTests {
     return packets
   }
 
-  /// The boxes of the index, except those with the positions of packets, as bytes.
+  /// The bytes of the index boxes, except for boxes with packet positions.
   private func tables(_ path: String) throws -> [[UInt8]] {
     let file = try MovieBoxes(opening: path, forWriting: false)
     var found: [[UInt8]] = []

@@ -26,7 +26,9 @@ struct CutTests {
     return settings
   }
 
-  /// Two seconds of 100 fps; a key frame each 0.2 s in H.264.
+  /// A movie of two seconds at 100 fps.
+  ///
+  /// In H.264 it has a key frame every 0.2 s.
   private func asset(_ kind: Kind) throws -> Asset {
     let recipe = MovieRecipe.constant(100, count: 200)
     switch kind {
@@ -53,7 +55,7 @@ struct CutTests {
     return composition
   }
 
-  /// Exports ranges and gives the frames that the result shows, by their painted numbers.
+  /// Exports ranges and returns the frames that the result shows, by their painted numbers.
   private func numbers(_ kind: Kind, _ ranges: [(Int64, Int64)]) throws -> [Int?] {
     let asset = try asset(kind)
     let composition = try composition(of: asset, ranges)
@@ -74,7 +76,8 @@ struct CutTests {
   }
 
   @Test func `A cut while a frame is visible shows the rest of the frame`() throws {
-    // Frame 12 is visible from 0.12 to 0.13 s: 4 ms of it remain, then frame 13, then 6 ms of 14.
+    // The range begins 4 ms before the end of frame 12, shows all of frame 13, and ends after 6 ms
+    // of frame 14.
     #expect(try numbers(.mjpeg, [(126, 146)]) == [12, 13, 14])
   }
 
@@ -110,7 +113,7 @@ struct CutTests {
     throws
   {
     let asset = try asset(.reordered)
-    // I0 P3 B1 B2 P6 B4 B5: frames 1 and 2 need 3.
+    // In I0 P3 B1 B2 P6 B4 B5, frames 1 and 2 need frame 3.
     for end in [20, 30] as [Int64] {
       let error = try refusal(composition(of: asset, [(0, end)]), of: asset, settings)
       #expect(error.code == .cutNotOnKeyFrame)
@@ -144,7 +147,7 @@ struct CutTests {
     }
   }
 
-  /// Exports ranges in milliseconds with hidden frames, and compares what is shown.
+  /// Exports ranges in milliseconds with hidden frames, and checks which frames are shown when.
   private func checkSqueezed(_ kind: Kind, _ ranges: [(Int64, Int64)]) throws -> ExportReport {
     let asset = try asset(kind)
     let composition = try composition(of: asset, ranges)
@@ -160,7 +163,7 @@ struct CutTests {
     #expect(try visible.map { try result.times()[$0] } == wanted.map(\.time))
     let numbers = try result.numbers()
     #expect(visible.map { numbers[$0] } == wanted.map(\.index))
-    // Frames hidden before the first cut take no time; each later cut takes 0.25 ms at most.
+    // Frames hidden before the first cut take no time. Each later cut takes 0.25 ms at most.
     #expect(report.hiddenDuration.wholeNanoseconds <= 250_000 * Int64(ranges.count - 1))
     #expect(Int64(table.entries.count) <= report.framesCopied + report.framesHidden)
     return report
@@ -170,7 +173,7 @@ struct CutTests {
   func `The cut policy squeeze hides reference frames at a cut`(kind: Kind)
     throws
   {
-    // B-frames at the very end would need a later frame, so the last range ends with a GOP.
+    // A B-frame at the very end would need a later frame, so the last range ends with a GOP.
     let first = try checkSqueezed(kind, [(510, 700), (1_130, 1_250), (250, 400)])
     #expect(first.framesHidden > 0 && first.maxTimeError.wholeNanoseconds == 0)
     let alone = try checkSqueezed(kind, [(510, 600)])

@@ -13,7 +13,9 @@ struct DamagedFrameTests {
 
   init() throws { directory = try Scratch() }
 
-  /// A clip of JPEG frames, some of which are only zeros.
+  /// A clip of JPEG frames.
+  ///
+  /// The packets of the given frames contain only zeros.
   private func damaged(_ frames: [Int]) async throws -> Asset {
     let path = directory.file("plain.mov")
     try await FFmpeg.makeClip(path, frames: 30, ["-c:v", "mjpeg"])
@@ -84,7 +86,7 @@ struct DamagedFrameTests {
     }
   }
 
-  /// A clip whose index lies in front, cut off in its middle.
+  /// A clip with its index in front, truncated in the media data.
   private func cutOff(_ options: [String]) async throws -> (whole: String, cut: String) {
     let whole = directory.file("whole.mp4")
     try await FFmpeg.makeClip(whole, frames: 60, options + ["-movflags", "+faststart"])
@@ -112,7 +114,7 @@ struct DamagedFrameTests {
     let settings = ExportSettings(path: directory.file("there.mov"), mode: .passthrough())
     let report = try await ExportSession(Composition(asset), of: asset).export(settings)
     #expect(report.framesCopied == Int64(count))
-    // Among the last ones some may wait for a frame that is lost.
+    // Some of the last frames may need a frame that was cut off.
     let wanted = try await CopyJudge.frames(of: whole, countsHidden: true)
     let made = try await CopyJudge.frames(of: report.path, countsHidden: true)
     #expect(made.count <= count && made.count > count - 4)

@@ -9,14 +9,16 @@ import OvercrankMovieFormat
 import TestSupport
 import Testing
 
-/// Clips whose edit list hides packets that shown frames refer to, as phones and trimmers write
-/// them; `ffmpeg` judges each copy.
+/// Clips whose edit list hides packets that shown frames depend on, as phones and trimmers write
+/// them.
+///
+/// `ffmpeg` judges each passthrough export.
 struct EditListTests {
   private let directory: Scratch
 
   init() throws { directory = try Scratch() }
 
-  /// An encoding in which frames are reordered.
+  /// An encoding with or without reordered frames.
   enum ReorderedEncoding {
     case h264, hevc, openHEVC, plainH264, plainHEVC
 
@@ -46,14 +48,16 @@ struct EditListTests {
     }
   }
 
-  /// Three seconds of 30 fps.
+  /// A clip of three seconds at 30 fps.
   private func clip(_ coding: ReorderedEncoding) async throws -> String {
     let path = directory.file("\(coding).mp4")
     try await FFmpeg.makeClip(path, coding.options)
     return path
   }
 
-  /// The clip with another edit list, in milliseconds and in ticks.
+  /// The clip with a new edit list.
+  ///
+  /// Its entries are durations in milliseconds and start times in ticks.
   private func edited(
     _ clip: String, _ entries: [(duration: UInt32, mediaTime: Int32)], _ name: String
   ) throws -> String {
@@ -62,7 +66,7 @@ struct EditListTests {
     return try directory.write(movie.bytes, as: "\(name).mp4")
   }
 
-  /// Copies all of a clip, or ranges of it in milliseconds.
+  /// Exports all of a clip by passthrough, or ranges of it in milliseconds.
   private func copy(
     _ path: String, _ boundary: CutPolicy, _ ranges: [(Int64, Int64)] = []
   ) throws -> (report: ExportReport, composition: Composition, asset: Asset) {
@@ -78,7 +82,7 @@ struct EditListTests {
     return (try ExportSession(composition, of: asset).export(settings), composition, asset)
   }
 
-  /// Copies all of a clip, and lets `ffmpeg` judge the copy.
+  /// Exports all of a clip by passthrough, and lets `ffmpeg` judge the result.
   private func checkWhole(
     _ path: String, _ boundary: CutPolicy, sourceFrames: [CopyJudge.Frame]? = nil
   ) async throws -> ExportReport {
@@ -98,7 +102,7 @@ struct EditListTests {
   ) async throws {
     let clip = try await clip(coding)
     var hidden: Set<Int64> = []
-    // The edit list ends at positions among the B-frames of a GOP.
+    // The edit list ends at various positions among the B-frames of a GOP.
     for frames in RunSize.isFull ? [58, 59, 60, 61, 62, 63, 64, 65] : [58, 61, 64] as [UInt32] {
       let path = try edited(clip, [(frames * 100 / 3, 1_024)], "end")
       let report = try await checkWhole(path, frames % 2 == 0 ? .auto : .keyframe)
@@ -108,7 +112,7 @@ struct EditListTests {
     #expect(hidden.count > 1 && hidden.contains { $0 > 0 }, "\(hidden)")
   }
 
-  /// Writes the packets of a movie again unchanged, except for one.
+  /// Writes the packets of a movie again, without one of them.
   private func rewrite(_ path: String, to other: String, without dropped: Int64) throws {
     var demuxer = try Demuxer(opening: path)
     let track = try #require(demuxer.tracks.first)
@@ -125,7 +129,7 @@ struct EditListTests {
     let length = try #require(demuxer.index(ofTrack: 0).ticks)
     for (position, packet) in packets.enumerated() where Int64(position) != dropped {
       let (pts, dts) = (try #require(packet.pts), try #require(packet.dts))
-      // libavformat lengthens the last packet by the time decoded before zero.
+      // libavformat makes the last packet longer by the time that is decoded before zero.
       let duration = position == packets.count - 1 ? length + first - dts : packet.duration
       try writer.write(packet, track: number, pts: pts, dts: dts, duration: duration)
     }
@@ -145,7 +149,7 @@ struct EditListTests {
     }
     let none = try await complaints(dropping: -1)
     #expect(none.isEmpty, "\(none)")
-    // The last ones: a hidden reference among them.
+    // The last packets, of which one is a hidden reference frame.
     for packet in count - 4..<count { #expect(try await complaints(dropping: packet) != []) }
     for packet in [0, 1, 17, 30] as [Int64] {
       #expect(try await complaints(dropping: packet) != [])
@@ -208,7 +212,7 @@ struct EditListTests {
   func `Reference frames that an edit list skips are copied hidden`(
     coding: ReorderedEncoding
   ) async throws {
-    // Half a second from 0.5 s, then from 1.7 s on; neither starts at a key frame.
+    // Half a second from 0.5 s, and then the part after 1.7 s. Neither starts at a key frame.
     let path = try edited(
       try await clip(coding), [(500, 7_680), (700, 26_112)], "jump")
     let report = try await checkWhole(path, .auto)
@@ -232,8 +236,8 @@ struct EditListTests {
     #expect(shown.map(\.hash) == made.map(\.hash))
   }
 
-  /// libavformat drops the frames after a key frame that is decoded long before it is shown, if its
-  /// decoding time lies beyond the edit list.
+  /// libavformat drops the frames after a key frame in one case: the key frame is decoded long
+  /// before it is shown, and its decoding time is after the end of the edit list.
   @Test func `FFmpeg decodes all frames of a passthrough with a slow range`() async throws {
     let plain = directory.file("plain.mp4")
     let keyFrames = [0, 1, 4, 7, 10]
@@ -241,7 +245,7 @@ struct EditListTests {
     try await FFmpeg.makeClip(
       plain, frames: 13, rate: "1",
       ["-c:v", "libx264", "-bf", "0", "-g", "99", "-force_key_frames", "expr:\(isKeyFrame)"])
-    // I I b b I b b …, of which the first is hidden; each is one frame long.
+    // The frames are I I b b I b b and so on. The first is hidden, and each lasts one frame period.
     let frame: UInt32 = 16_384
     let delays: [UInt32] = [2] + Array([[4, 2, 0], [4, 2, 0], [4, 2, 0], [4, 2, 0]].joined())
     var movie = try PatchedMovie(plain)

@@ -9,17 +9,17 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Random plans over sources of many kinds and rates, exported as copies.
+/// Random edits of sources of many kinds and rates, exported by passthrough.
 ///
-/// FFmpeg decodes each copy. Its frames and their times are compared with a slow model that knows no
-/// packets.
+/// FFmpeg decodes each export. Its frames and their times are compared with a slow model that does
+/// not know packets.
 @Suite(.enabled(if: FFmpeg.isInstalled))
 struct ExactnessTests {
-  /// A single plan to run, for debugging: `OVERCRANK_PLAN=935`.
+  /// The only edit to run, for debugging: `OVERCRANK_PLAN=935`.
   private static let chosen = ProcessInfo.processInfo.environment["OVERCRANK_PLAN"]
     .flatMap { UInt64($0) }
   private static let firstPlan = chosen ?? 0
-  /// All of the plans with `Tests/run.sh --full`, else the first of them.
+  /// The number of random edits: all with `Tests/run.sh --full`, otherwise the first of them.
   private static let planCount: UInt64 =
     chosen != nil
     ? 1 : UInt64(RunSize.cases(50, full: 1_000))
@@ -27,7 +27,7 @@ struct ExactnessTests {
   @Test("Random passthrough exports show frames at exact times")
   func randomPlans() async throws {
     let sources = try await Source.all()
-    // As many at a time as there are cores, since most of the time goes into ffmpeg's starting.
+    // One edit per processor runs at a time, since most of the time is spent in starting ffmpeg.
     let outcomes = try await withThrowingTaskGroup(of: Outcome.self) { group in
       var next = Self.firstPlan
       var outcomes: [Outcome] = []
@@ -47,14 +47,14 @@ struct ExactnessTests {
     let wrong = outcomes.filter { !$0.complaints.isEmpty }
     #expect(wrong.isEmpty, "\(wrong.count) of \(outcomes.count): \(wrong.prefix(3))")
     guard Self.chosen == nil else { return }
-    // A refusal has its reason, and few plans are refused.
+    // Each refusal has a reason, and few edits are refused.
     #expect(outcomes.count { $0.isRefused } * 5 <= outcomes.count)
     #expect(outcomes.contains { $0.encodedCount > 0 } && outcomes.contains { $0.hiddenCount > 0 })
     #expect(outcomes.contains { $0.isExact } && outcomes.contains { !$0.isExact && !$0.isRefused })
   }
 }
 
-/// The result of a plan.
+/// The result of one random edit.
 private struct Outcome: Sendable, CustomStringConvertible {
   let seed: UInt64
   let name: String
@@ -73,7 +73,7 @@ private struct DecodedFrame: Sendable {
   let duration: Int64
   let hash: Substring
 
-  /// The frames of a file, and the ticks of a second in which their times are.
+  /// The frames of a file, and the number of ticks per second of their times.
   static func all(
     of path: String, ignoringEditList: Bool = false
   ) async throws -> (frames: [DecodedFrame], timescale: Int64) {
@@ -102,7 +102,9 @@ private struct DecodedFrame: Sendable {
 private struct Source: Sendable {
   let name: String
   let asset: Asset
-  /// When each frame is shown, and then the end: by the recipe, not by the file.
+  /// The times at which frames are shown, and then the end.
+  ///
+  /// They come from the recipe, not from the file.
   let times: [Rational]
   /// The hash of each frame that FFmpeg decodes.
   let hashes: [Substring]
@@ -112,7 +114,7 @@ private struct Source: Sendable {
 
   private static let frameCount = 64
 
-  /// Each kind at each rate.
+  /// A source of each kind at each frame rate.
   static func all() async throws -> [Source] {
     let directory = try Scratch()
     let kinds = ["h264", "reordered", "hevc", "mjpeg", "ffv1"]
@@ -176,14 +178,14 @@ private struct Source: Sendable {
   }
 }
 
-/// A random plan: ranges of one source, at random speeds.
+/// A random edit: ranges of one source, at random speeds.
 private struct Plan {
   let seed: UInt64
   let source: Source
   let composition: Composition
   let boundary: CutPolicy
 
-  /// A frame that is to be seen from a time on.
+  /// A frame that must be visible, and when it starts.
   private struct Wanted {
     let number: Int
     let time: Rational
@@ -197,7 +199,7 @@ private struct Plan {
     let media = try source.asset.mediaSource()
     let times = source.times
     let duration = source.asset.duration
-    /// A time of the source: at a frame, or anywhere.
+    /// A random source time, at the start of a frame or anywhere.
     func time() throws -> MediaTime {
       let position = Int.random(in: 0..<times.count - 1, using: &random)
       if Bool.random(using: &random) { return try MediaTime(times[position]) }
@@ -214,9 +216,9 @@ private struct Plan {
     while composition.segments.count < count {
       let ends = try [time(), time()].sorted()
       let part = try TimeRange(start: ends[0], end: ends[1])
-      // Shorter parts may contain no frame at low rates.
+      // Shorter ranges may contain no frame at low frame rates.
       guard part.duration > (Rational(1, over: 100)) else { continue }
-      // One range in four continues where the last one ended.
+      // One range in four continues where the previous range ended.
       let start = composition.segments.last?.mapping?.line?.source.end
       let continued = try start.map { try TimeRange(start: $0, end: max($0, ends[1])) }
       let range = Int.random(in: 0..<4, using: &random) == 0 ? continued ?? part : part
@@ -231,7 +233,7 @@ private struct Plan {
             TimeRange(start: position, end: edited.duration), toDuration: length)
         }
       } catch let error as MediaError {
-        // A sum of many odd fractions may fit no time; this range is then left out.
+        // A sum of many odd fractions may not fit a time. This range is then left out.
         guard error.code == .notExact || error.code == .overflow else { throw error }
         count = max(1, count - 1)
       }
@@ -239,10 +241,10 @@ private struct Plan {
     self.composition = composition
   }
 
-  /// The frames that must be visible, by the definition: those whose time overlaps a range, each from
-  /// the instant at which it starts in that range.
+  /// The frames that must be visible: each frame whose time overlaps a range, from its start in
+  /// that range.
   ///
-  /// An edge within the timestamp precision of a frame's time counts as that time.
+  /// A range edge within the timestamp precision of a frame's time counts as that time.
   private func wanted() throws -> [Wanted] {
     let slack = try source.asset.slack()
     var wanted: [Wanted] = []
@@ -277,7 +279,7 @@ private struct Plan {
       report = try await ExportSession(composition, of: source.asset).export(settings)
     } catch {
       outcome.isRefused = true
-      // H.264 can always be cut, unless squeezing was asked for.
+      // Cuts of H.264 are always possible, except with the cut policy squeeze.
       if error.code != .cutNotOnKeyFrame || source.isH264 && boundary != .squeeze {
         outcome.complaints.append("\(error)")
       }
@@ -301,11 +303,12 @@ private struct Plan {
         "a time error of \(report.maxTimeError.wholeNanoseconds) ns is reported")
     }
     if timescale < 240_000 { outcome.complaints.append("\(timescale) ticks a second") }
-    // The output has an exact timescale if one fits: by the least common multiple of all times.
+    // The output must have an exact timescale if one fits. The timescale is the least common
+    // multiple of all times.
     if !outcome.isExact, try hasExactTimescale(wanted.map(\.time) + [end]) {
       outcome.complaints.append("an exact timescale would fit")
     }
-    // Each time is rounded once, from the exact one.
+    // Each exact time is rounded once.
     let ticks = try exact.map { try $0.rounded(.halfAwayFromZero) }
     var position = 0
     var strangers: [Int] = []
@@ -318,7 +321,8 @@ private struct Plan {
         position += 1
         hiddenRun = 0
       } else {
-        // A frame that is not wanted is shown for one tick, and a run of them for 0.25 ms at most.
+        // A hidden frame may be shown for one tick, and consecutive hidden frames for 0.25 ms at
+        // most.
         hiddenRun += next - frame.ticks
         if next - frame.ticks > 1 || hiddenRun * 4_000 > timescale {
           outcome.complaints.append("frame \(index) is seen from tick \(frame.ticks) to \(next)")
@@ -328,12 +332,12 @@ private struct Plan {
     if position != wanted.count {
       outcome.complaints.append("\(position) of \(wanted.count) frames")
     }
-    // An encoded frame may have the hash of its source.
+    // An encoded frame may be identical to its source frame, so the count may be lower.
     if strangers.count > Int(report.framesEncoded) {
       outcome.complaints.append(
         "\(strangers.count) other frames, \(report.framesEncoded) encoded")
     }
-    // Frames that the first cut hides lie before the track's zero, and belong to its length.
+    // Frames hidden by the first cut are before time zero of the track, but count in its length.
     if report.cuts.first?.method != .hidden {
       let length = try await FFmpeg.probe(report.path, "stream=duration_ts", stream: "v")
       if length.first.flatMap({ Int128($0) }) != ticks[wanted.count] {
@@ -342,7 +346,8 @@ private struct Plan {
     }
     if !strangers.isEmpty { try checkEncoded(report, wanted, ticks.map(Int64.init), &outcome) }
     guard seed % 5 == 0 else { return }
-    // Without the edit list the same frames are shown, after those that the first cut hides.
+    // Without the edit list, the frames hidden by the first cut come first, and then the same
+    // frames.
     let all = try await DecodedFrame.all(of: report.path, ignoringEditList: true).frames
     if all.suffix(frames.count).map(\.hash) != frames.map(\.hash) {
       outcome.complaints.append("other frames without the edit list")
@@ -360,14 +365,15 @@ private struct Plan {
     return true
   }
 
-  /// Checks that encoded frames are the wanted ones, by the numbers painted into them.
+  /// Checks the numbers painted into encoded frames.
   private func checkEncoded(
     _ report: ExportReport, _ wanted: [Wanted], _ ticks: [Int64], _ outcome: inout Outcome
   ) throws {
     let result = try Asset(path: report.path)
     let entries = try #require(result.videoTrack).frames.entries
     let numbers = try result.numbers()
-    // Frames are found by their times: hidden frames may leave a short frame only one tick.
+    // Frames are found by their times, since hidden frames may leave only one tick for a short
+    // frame.
     let positions = Dictionary(uniqueKeysWithValues: zip(entries.map(\.ticks), entries.indices))
     for (frame, tick) in zip(wanted, ticks) {
       let shown = positions[tick].flatMap { numbers[$0] }

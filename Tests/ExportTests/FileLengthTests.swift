@@ -9,13 +9,15 @@ import Testing
 
 @testable import OvercrankExport
 
-/// Exports with a limit for the size of the file.
+/// Exports with a file size limit.
 struct FileLengthTests {
-  /// A model of an encoder: audio and headers, and video whose size falls with the factor.
+  /// A model of an encoder.
+  ///
+  /// Audio and headers have a fixed size, and the size of the video falls as the CRF rises.
   private struct Model {
     let fixed: Double
     let video: Double
-    /// The steps of the factor that halve the size, below and above 30.
+    /// The increases of the CRF that halve the video size, below and above a CRF of 30.
     let halving: (Double, Double)
 
     func size(_ crf: Double) -> Int64 {
@@ -24,7 +26,7 @@ struct FileLengthTests {
     }
   }
 
-  /// Runs a search; nil if it was refused.
+  /// Runs a size search; nil if the limit was refused.
   private func search(_ model: Model, _ limit: Int64, crf: Int = 18) throws
     -> ExportReport.FileLength?
   {

@@ -11,13 +11,13 @@ import Testing
 
 @testable import OvercrankExport
 
-/// Exports that even out the flicker of the lighting.
+/// Exports that remove the flicker of lamps.
 struct FlickerRemovalTests {
   private let directory: Scratch
 
   init() throws { directory = try Scratch() }
 
-  /// The amplitude of 100 Hz at a frame rate, in a part without cuts.
+  /// The amplitude of 100 Hz flicker at a frame rate, in a part without cuts.
   private func amplitude(_ values: ArraySlice<Double>, rate: Double = 240) -> Double {
     let mean = values.reduce(0, +) / Double(values.count)
     var (real, imaginary) = (0.0, 0.0)
@@ -29,12 +29,12 @@ struct FlickerRemovalTests {
     return 2 * hypot(real, imaginary) / Double(values.count)
   }
 
-  /// Light at 100 Hz, with a mean of 1.
+  /// Light of lamps that flickers at 100 Hz, with a mean of 1.
   private func light(_ frame: Int, rate: Double = 240) -> Double {
     1 + 0.04 * sin(2 * Double.pi * 100 * Double(frame) / rate + 0.3)
   }
 
-  /// The brightness of a scene without flicker: a fade, a cut, and a constant part.
+  /// The brightness of a scene without flicker: a fade, a cut, and then a constant part.
   private func scene(_ frame: Int) -> Double { frame < 120 ? 1 - 0.004 * Double(frame) : 1.6 }
 
   @Test(arguments: [60, 120, 240, 480, 1_000, 2_000] as [Int64])
@@ -103,14 +103,14 @@ struct FlickerRemovalTests {
     #expect(before > 0.015 && after < before / 15, "\(before) before, \(after) after")
   }
 
-  /// A movie at 240 fps of the scene in flickering light.
+  /// A movie of the scene at 240 fps in flickering light.
   private func movie(_ format: LibAVPixelFormat) throws -> Asset {
     try .lossless(
       try (0..<240).map { try frame(format, scene($0) * light($0)) }, rate: 240,
       at: directory.file("lit.mov"))
   }
 
-  /// A frame of bars with a mean signal of 0.3 and some color.
+  /// A frame of bars with a mean signal level of 0.3 and some color.
   private func frame(_ format: LibAVPixelFormat, _ level: Double) throws -> MediaFrame {
     let layout = try #require(PixelComponents(format))
     let scale = Double(1 << (layout.depth - 8))
@@ -121,13 +121,13 @@ struct FlickerRemovalTests {
         layout.isRGB
         ? 255 * bar * level
         : number == 0 ? 16 + 219 * bar * level : 128 + Double(number * 9) * level
-      // Rounding alternates, so that the mean keeps fractions of a code.
+      // Rounding alternates between pixels, so that the mean keeps fractions of a code value.
       let offset = Double((x * 7 + y * 3) % 16) / 16
       return Int(code * scale + offset)
     }
   }
 
-  /// The mean signal of each frame, from 0 to 1: of luma, or of the first color.
+  /// The mean signal level of each frame from 0 to 1, of luma or of the first color.
   private func brightness(of asset: Asset) throws -> [Double] {
     var reader = try FrameReader(asset)
     return try (0..<(asset.videoTrack?.frameCount ?? 0)).map { index in
@@ -144,7 +144,7 @@ struct FlickerRemovalTests {
   }
 }
 
-/// Gains of frames.
+/// Brightness gains of frames.
 struct FrameGainTests {
   @Test(arguments: ["yuv420p", "yuvj420p", "yuv422p10le", "gbrp", "rgb24", "gray", "yuva444p"])
   func `A flicker gain above 1 keeps the black level and alpha`(name: String) throws {

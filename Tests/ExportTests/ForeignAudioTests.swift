@@ -8,13 +8,13 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// The first and the last samples of audio in files of other programs.
+/// The first and last audio samples of files that other programs made.
 struct ForeignAudioTests {
   private let directory: Scratch
 
   init() throws { directory = try Scratch() }
 
-  /// Makes a movie with noise of 0.7 s, whose samples all differ.
+  /// Makes a movie with 0.7 s of noise, whose samples all differ.
   private func movie(_ codec: [String], _ name: String) async throws -> Asset {
     let path = directory.file(name)
     try await FFmpeg.make(
@@ -39,7 +39,7 @@ struct ForeignAudioTests {
     #expect((30_870...33_000).contains(copied.count), "\(copied.count)")
   }
 
-  /// The lag at which two signals agree best.
+  /// The lag at which two signals match best.
   private func lag(_ one: ArraySlice<Float>, of other: [Float], around position: Int) -> Int {
     let lags = -200...200
     let scores = lags.map { lag -> Float in
@@ -68,7 +68,8 @@ struct ForeignAudioTests {
     let wanted = try await FFmpeg.audio(of: source, channelCount: 1)[0]
     let asset = try Asset(path: path)
     let found = try asset.audio()[0]
-    // Times in Matroska are rounded to 48 samples; those of the first block and of the video differ.
+    // Times in Matroska are rounded to 48 samples. The first audio block and the video are rounded
+    // differently.
     let most = container == "mkv" ? 24 : 1
     for position in [300, 16_000, 31_000] {
       let lag = lag(wanted[position..<position + 1_200], of: found, around: position)

@@ -9,7 +9,9 @@ import OvercrankMovieFormat
 import TestSupport
 import Testing
 
-/// Files of other programs: pixel aspects, color profiles, fields, wrong sync tables, encryption, and
+/// Movies of other programs.
+///
+/// They have pixel aspect ratios, color profiles, fields, wrong sync sample tables, encryption, or
 /// codecs that MOV or MP4 cannot store.
 struct ForeignFileTests {
   private let directory: Scratch
@@ -63,7 +65,8 @@ struct ForeignFileTests {
       path, frames: 10,
       ["-c:v", "libx264", "-color_primaries", "bt709", "-color_trc", "bt709"]
         + ["-colorspace", "bt709"])
-    // QuickTime's color tags are six bytes after their type. Here they serve as a short profile.
+    // QuickTime's color tags are six bytes after the box type. Here these bytes replace a short
+    // color profile.
     var movie = try bytes(of: path)
     let tags = try #require(movie.firstRange(of: Array("colrnclc".utf8)))
     movie.replaceSubrange(tags, with: Array("colrprof".utf8))
@@ -78,7 +81,7 @@ struct ForeignFileTests {
         #expect(report.lostMetadata == [])
         let made = try bytes(of: report.path)
         #expect(made.firstRange(of: Array("colrprof".utf8) + profile) != nil, "\(report.path)")
-        // H.264 has the tags, too.
+        // The H.264 stream has the color tags, too.
         let tags = try await FFmpeg.probe(report.path, "stream=color_primaries")
         #expect(tags.first?.hasPrefix("bt709") == true)
       }
@@ -98,9 +101,9 @@ struct ForeignFileTests {
     let entries = "stream=color_range,color_space,color_transfer,color_primaries"
     #expect(
       try await FFmpeg.probe(report.path, entries) == ["pc,bt470bg,iec61966-2-1,bt709"])
-    // The judge hashes the samples, whichever range they claim.
+    // `CopyJudge` compares samples and ignores the color range tag.
     #expect(try await CopyJudge.complaints(about: report.path, of: path) == [])
-    // A copy of the copy must have the color box in the same position.
+    // Exporting the result again must keep the color box at the same position.
     let copied = try copy(report.path)
     #expect(try await FFmpeg.probe(copied.path, "stream=color_range") == ["pc"])
     #expect(try await CopyJudge.complaints(about: copied.path, of: path) == [])
@@ -152,14 +155,14 @@ struct ForeignFileTests {
     #expect(try await FFmpeg.probe(report.path, "stream=codec_name", stream: "a:0") == ["aac"])
     let audio = try await FFmpeg.audio(of: report.path, channelCount: 1)[0]
     let power = audio[4_000..<44_000].reduce(0) { $0 + $1 * $1 } / 40_000
-    // The generator's sine has an eighth of full scale.
+    // The generated sine has an eighth of full scale.
     #expect((power * 128).squareRoot() > 0.9 && (power * 128).squareRoot() < 1.1)
   }
 
   @Test func `AMR audio is copied into MOV and encoded for MP4`()
     async throws
   {
-    // Two seconds of frames in the lowest mode: a header of one byte, then arbitrary bits.
+    // Two seconds of frames in the lowest AMR mode: a header of one byte, then arbitrary bits.
     var voice = Array("#!AMR\n".utf8)
     for frame in 0..<100 {
       voice.append(0x04)
@@ -215,7 +218,7 @@ struct ForeignFileTests {
       whole,
       ["-c:v", "libx264", "-bf", "2", "-g", "30"]
         + ["-x264-params", "b-adapt=0:b-pyramid=none:open-gop=1"])
-    // Like a recorded broadcast, it begins with the second GOP, which is open.
+    // Like a recording of a broadcast, the file begins with an open GOP, here the second one.
     let stream = directory.file("whole.ts")
     try await FFmpeg.make(
       stream, ["-i", whole, "-c", "copy", "-bsf:v", "h264_mp4toannexb,dump_extra=freq=keyframe"])
@@ -223,7 +226,7 @@ struct ForeignFileTests {
     let start = try #require(entries.filter { $0.contains("K") }.dropFirst().first)
     let position = try #require(start.split(separator: ",").compactMap { Int($0) }.first)
     let all = try bytes(of: stream)
-    // The first packets contain the program tables.
+    // The first packets contain the program tables of the transport stream.
     let path = try directory.write(Array(all[..<564] + all[position...]), as: "tuned.ts")
     let asset = try Asset(path: path)
     let frames = try #require(asset.videoTrack).frames.entries
@@ -233,7 +236,7 @@ struct ForeignFileTests {
       #expect(try await CopyJudge.complaints(about: report.path, of: path) == [])
       #expect(report.framesCopied == Int64(frames.count))
       #expect(try Asset(path: report.path).videoTrack?.frameCount == frames.count)
-      // None of them is hidden by the edit list, whether a decoder shows it or not.
+      // The edit list hides none of these frames, whether or not a decoder shows them.
       let flags = try await FFmpeg.probe(report.path, "packet=flags", stream: "v:0")
       #expect(flags.count == frames.count && !flags.contains { $0.contains("D") })
     }

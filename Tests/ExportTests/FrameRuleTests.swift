@@ -10,14 +10,17 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// Random plans on sources with jitter: which frame each slot shows, by the numbers painted into
-/// the exported frames.
+/// Random exports of jittered sources.
+///
+/// The painted numbers show which source frame each output frame shows.
 struct FrameRuleTests {
   /// All seeds in a full test run, else the first 40.
   private static let seeds: Range<UInt64> =
     0..<UInt64(RunSize.cases(40, full: 500))
 
-  /// One source for several plans: jittered by up to half a frame, with B-frames or without.
+  /// One of eight sources, shared by several seeds.
+  ///
+  /// Frame times jitter by up to half a frame period, and some sources have B-frames.
   private static func recipe(_ kind: UInt64) -> MovieRecipe {
     var generator = SeededGenerator(seed: kind)
     let rate: Int64 = [120, 240, 100, 60][Int(kind % 4)]
@@ -39,7 +42,7 @@ struct FrameRuleTests {
     var random = SeededGenerator(seed: seed + 1_000)
     let (above, below) = [(30, 1), (30_000, 1_001), (24, 1), (60, 1), (25, 2)][Int(seed % 5)]
     let rate = FrameRate(Int(above), over: Int(below))
-    // Up to three ranges have their own speeds; the rest plays at normal speed.
+    // Up to three ranges have different speeds. The rest plays at normal speed.
     let total = try asset.duration.nanoseconds(.towardNegativeInfinity) / 1_000_000
     var cuts = Set((0..<6).map { _ in Int64.random(in: 0...total, using: &random) }).sorted()
     if cuts.count % 2 == 1 { cuts.removeLast() }
@@ -60,13 +63,13 @@ struct FrameRuleTests {
     let numbers = try Asset(path: report.path).numbers()
     let slots = composition.duration.seconds * rate.framesPerSecond
     let exact = try Int(slots.rounded(.towardPositiveInfinity))
-    // The remainder may be less than a tick of the source at its end.
+    // The last output frame may be missing if the rest is shorter than a source tick.
     #expect(numbers.count == exact || numbers.count == exact - 1)
     let shown = try composition.shownTimes(of: asset, isForSlots: sampling == .hold)
     let times = numbers.indices.map { Rational(Int128($0 * below), over: Int128(above)) }
     var due = times.map { time in
       let held = shown.lastIndex { $0.time <= time } ?? 0
-      // Past the middle, the next frame is nearer.
+      // After the middle between two frames, the second frame is nearer.
       let isNearer =
         sampling == .nearest && held + 1 < shown.count
         && shown[held + 1].time - time < time - shown[held].time
@@ -83,12 +86,12 @@ struct FrameRuleTests {
     #expect(report.framesSkipped == Int64(skipped))
   }
 
-  /// Moves frames that no slot shows to the slot before them, one after the other, by trying.
+  /// Moves each frame that no output frame shows to the previous output frame, if possible.
   private static func spread(
     _ due: inout [Int], _ slots: [Rational], _ times: [Rational], over composition: Composition,
     _ perSlot: Rational, segment: (Int) -> Int
   ) throws {
-    /// Whether a frame can be shown in the slot before it.
+    /// Whether a frame can be shown in the output frame before its time.
     func move(_ frame: Int, _ due: inout [Int]) throws -> Bool {
       guard let slot = slots.lastIndex(where: { $0 < times[frame] }), frame > 0 else {
         return false
@@ -99,7 +102,8 @@ struct FrameRuleTests {
         late * Rational(2) <= perSlot, holder < frame,
         segment(holder) == segment(frame)
       else { return false }
-      // A frame whose only slot this is needs another one.
+      // The frame that is shown there now must first move to another output frame, if this is its
+      // only one.
       if due.count(where: { $0 == holder }) < 2 {
         guard try move(holder, &due) else { return false }
       }
@@ -116,7 +120,7 @@ struct FrameRuleTests {
     }
   }
 
-  /// Timestamps as a camera driver sets them: off by up to a fifth of a frame.
+  /// Timestamps as a camera driver sets them, early or late by up to a fifth of a frame period.
   @Test(arguments: [0, 1, 2] as [UInt64])
   func `Each jittered frame is shown if output frames are enough`(seed: UInt64) throws {
     let directory = try Scratch()

@@ -7,7 +7,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Transport streams that were joined byte by byte, and those with missing bytes.
+/// Transport streams that were joined byte by byte, and streams with missing bytes.
 struct JoinedRecordingTests {
   private let directory: Scratch
 
@@ -29,18 +29,18 @@ struct JoinedRecordingTests {
 
   /// The luma and chroma of all frames, as FFmpeg decodes them.
   ///
-  /// One thread decodes: what several make of a damaged frame depends on which of them is first.
+  /// FFmpeg uses one thread, because several threads decode a damaged frame differently each time.
   private func images(_ path: String) async throws -> [UInt8] {
     try await FFmpeg.converted(
       path, ["-map", "0:v", "-fps_mode", "passthrough", "-f", "rawvideo"],
       decoding: ["-threads", "1"])
   }
 
-  /// The frames of an asset in their order, as the library decodes them.
+  /// The frames of an asset in presentation order, as this library decodes them.
   private func read(_ asset: Asset) throws -> [UInt8] {
     var reader = try FrameReader(asset)
     var writer = try RawFrameWriter(PixelFormat(rawValue: "yuv420p"))
-    // Odd frames come first, so that the reader also goes back.
+    // Frames with odd numbers are read first, so that the reader also goes back.
     let count = asset.videoTrack?.frameCount ?? 0
     var frames = [[UInt8]](repeating: [], count: count)
     for index in stride(from: 1, to: count, by: 2) {
@@ -74,7 +74,7 @@ struct JoinedRecordingTests {
     #expect(report.warnings.contains { $0.contains("clock restarts") })
     #expect(try await images(report.path) == expected)
     guard hasAudio else { return }
-    // Each recording keeps its audio where its video is.
+    // The audio of each recording starts with its video.
     let audio = try asset.audio()[0]
     let parts = try [one, other].map { try Asset(path: $0).audio()[0] }
     let restart = try track.frames.time(ofFrame: 12).seconds * 48_000
@@ -91,7 +91,7 @@ struct JoinedRecordingTests {
 
   @Test func `A file whose clock restarts in only one track is refused`() async throws {
     let one = try await stream("one", at: 20)
-    // The audio of the second recording goes on with the first clock.
+    // The audio of the second recording continues with the clock of the first.
     let other = directory.file("other.ts")
     try await FFmpeg.make(
       other,
@@ -119,7 +119,7 @@ struct JoinedRecordingTests {
   @Test func `A frame with missing bytes is read and reported in a note`() async throws {
     let whole = try await stream("one", at: 1, hasAudio: false)
     var packets = try bytes(of: whole)
-    // A packet in the middle of the file is lost, which begins no frame.
+    // The lost packet is in the middle of the file and does not begin a frame.
     let video = stride(from: 0, to: packets.count, by: 188).filter {
       packets[$0 + 1] == 1 && packets[$0 + 2] == 0
     }

@@ -9,7 +9,9 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Metadata: every tag of a source is in the result, or the report names it.
+/// Metadata in exports.
+///
+/// Every tag of a source is in the result, or the report names it as lost.
 @Suite(.enabled(if: FFmpeg.isInstalled))
 struct MetadataTests {
   private let directory: Scratch
@@ -24,7 +26,7 @@ struct MetadataTests {
     return try Asset(path: path)
   }
 
-  /// Metadata from ffprobe that a user would miss, one fact per line.
+  /// Metadata that a user would miss, as ffprobe prints it, one fact per line.
   private func facts(_ path: String) async throws -> Set<String> {
     let probed = try await run(
       "ffprobe",
@@ -60,7 +62,7 @@ struct MetadataTests {
     return facts
   }
 
-  /// Exports a slow middle in every way, and compares.
+  /// Exports the asset with a slow range in every container and mode, and compares the metadata.
   private func check(_ asset: Asset, sizes: Bool = true) async throws {
     let composition = try asset.retimed([(range(200, 700), speed(1, 4))])
     let source = try await facts(asset.path)
@@ -70,7 +72,7 @@ struct MetadataTests {
         settings.overwrites = true
         let report = try await ExportSession(composition, of: asset).export(settings)
         let kept = try await facts(report.path)
-        // QuickTime's table and ISO 639-2 call French by different codes.
+        // The language codes of QuickTime and of ISO 639-2 differ for French.
         let same = ["audio language=fre": "audio language=fra"]
         let missing = source.filter { fact in
           !kept.contains(fact) && !kept.contains(same[fact] ?? fact)
@@ -139,7 +141,7 @@ struct MetadataTests {
           + "G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,50)",
       ])
     try await check(inFrames)
-    // A rendered track has the HDR10 metadata, and so does a copy of it.
+    // An encoded track has the HDR10 metadata, and a passthrough export of it keeps the metadata.
     var settings = ExportSettings(
       path: directory.file("track.mov"), mode: .constant(FrameRate(50)))
     settings.overwrites = true
@@ -191,7 +193,7 @@ struct MetadataTests {
     return path
   }
 
-  /// A second in three chapters.
+  /// A movie of one second with three chapters.
   private func chaptered() async throws -> Asset {
     let list = directory.file("chapters.txt")
     let text = [(0, 300, "before"), (300, 600, "the hit"), (600, 1_000, "after")]
@@ -206,7 +208,7 @@ struct MetadataTests {
   @Test func `Chapter times follow speed changes in every export mode`() async throws {
     let asset = try await chaptered()
     #expect(asset.chapters.map(\.title) == ["before", "the hit", "after"])
-    // The hit at a quarter of the speed, then once more from its middle on.
+    // The chapter “the hit” at a quarter of the speed, and later once more from its middle.
     var composition = try asset.retimed([(range(300, 600), speed(1, 4))])
     try composition.insertTimeRange(
       range(450, 700), of: asset.mediaSource(), at: composition.duration)
@@ -224,7 +226,8 @@ struct MetadataTests {
         #expect(result.chapters.map(\.title) == expected.map(\.0))
         #expect(result.chapters.map(\.start) == (expected.map { Rational($0.1, over: 1_000) }))
         #expect(result.chapters.map(\.end) == (expected.map { Rational($0.2, over: 1_000) }))
-        // A copy of the copy has them, too. The track of their names does not count as lost.
+        // A second passthrough export keeps the chapters. The track with chapter titles does not
+        // count as lost.
         settings.path = directory.file("again.\(container)")
         settings.mode = .passthrough()
         let again = try await ExportSession(Composition(result), of: result).export(settings)
@@ -237,7 +240,8 @@ struct MetadataTests {
   @Test func `Composition markers are added to the chapters of a movie`() async throws {
     let asset = try await chaptered()
     var composition = try asset.retimed([(range(300, 600), speed(1, 4))])
-    // The first one is the chapter itself, the second lies inside it, the last one after the end.
+    // The first marker is the start of a chapter, the second is inside that chapter, and the last
+    // one is after the end.
     composition.markers = try [("the hit", 300), ("mark1", 900), ("late", 5_000)].map {
       name, time in
       CompositionMarker(
@@ -264,7 +268,7 @@ struct MetadataTests {
     try MovieRecipe.constant(240, count: 100, timescale: 240_000).write(to: path)
     let asset = try Asset(path: path)
     var composition = try Composition(asset)
-    // A 240th of a second is no whole millisecond.
+    // A 240th of a second is not a whole number of milliseconds.
     let time = MediaTime(37, over: 240)
     composition.markers = [CompositionMarker("hit", try TimeRange(start: time, end: time))]
     for container in ["mov", "mp4"] {
@@ -300,7 +304,7 @@ struct MetadataTests {
         Composition.SpeedPoint(.milliseconds(300), .normal),
         Composition.SpeedPoint(.milliseconds(600), speed(1, 2)),
       ])
-    // 0.3 s at 3/4 in the mean, the rest at a half.
+    // 0.3 s play at a mean speed of 3/4, and the rest plays at half speed.
     #expect(try chapters() == ["before 0.0..0.3", "the hit 0.3..0.7", "after 0.7..1.5"])
   }
 }

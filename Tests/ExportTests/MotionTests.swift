@@ -9,7 +9,7 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// Ramps, held frames, reverses and many ranges in any order, judged by what the exported file
+/// Ramps, freeze frames, reversals and many ranges in any order, judged by what the exported file
 /// shows at each instant.
 struct MotionTests {
   private let directory: Scratch
@@ -22,13 +22,13 @@ struct MotionTests {
     return settings
   }
 
-  /// The frame of a source that is visible at a time: by the definition.
+  /// The source frame that is visible at a time.
   private func frame(_ asset: Asset, at time: Rational, isBefore: Bool) throws -> Int? {
     try asset.times().lastIndex { isBefore ? $0 < time : $0 <= time }
   }
 
-  /// The frame that a slot at an instant of a composition shows: the one that is due there, or as
-  /// little later as its time may be late.
+  /// The source frame that an output frame at an instant must show: the frame that is due, or one
+  /// that is late by no more than its time may be.
   private func expected(
     _ composition: Composition, _ asset: Asset, at instant: Rational
   ) throws -> Int? {
@@ -42,9 +42,9 @@ struct MotionTests {
     return nil
   }
 
-  /// Exports, and compares what is shown at instants inside each segment with the definition.
+  /// Exports, and checks what is shown at instants inside each segment.
   ///
-  /// Within two ticks of a change either side of it may be shown.
+  /// Within two ticks of a change, the frame before or after it may be shown.
   @discardableResult
   private func check(
     _ composition: Composition, of assets: [Asset], instants: Int64 = 400,
@@ -119,7 +119,7 @@ struct MotionTests {
     #expect(report.framesCopied == 480 && report.framesSkipped == 0)
     #expect(try frameBytes(result.path) == frameBytes(asset.path))
     #expect(report.maxTimeError.wholeNanoseconds <= 2_100)
-    // 0.5 + 0.3·16/9 + 0.3·8 + 0.4·16/9 + 0.5 s.
+    // The duration is 0.5 + 0.3·16/9 + 0.3·8 + 0.4·16/9 + 0.5 s.
     #expect(composition.duration.seconds == (Rational(209, over: 45)))
   }
 
@@ -147,7 +147,8 @@ struct MotionTests {
     #expect(try result.numbers() == (0..<120).reversed().map { $0 })
     #expect(report.framesCopied == 120)
     #expect(try frameBytes(result.path) == frameBytes(asset.path).reversed())
-    // Forwards, backwards more slowly with a freeze frame, and forwards again.
+    // The clip plays forward, then backward more slowly with a freeze frame, and then forward
+    // again.
     var swing = try Composition(asset)
     try swing.insertTimeRange(range(500, 1_007), of: asset.mediaSource(), at: .milliseconds(1_007))
     try swing.reverse(range(1_007, 1_514))
@@ -166,7 +167,7 @@ struct MotionTests {
     #expect(error.code == .unsupportedSource)
     #expect(error.message.contains("backwards from 0.5 to 0 s"), "\(error)")
     #expect(error.recovery?.steps == [.change(.outputFrameRate)])
-    // A render follows the definition: one frame per slot.
+    // A rendered export has one output frame per frame period.
     let rate = FrameRate(60)
     let report = try ExportSession(composition, of: asset).export(settings(.constant(rate)))
     let found = try Asset(path: report.path).numbers()
@@ -212,7 +213,7 @@ struct MotionTests {
     }
     #expect(error?.code == .unsupportedSource)
     #expect(throws: MediaError.self) { try ExportSession(composition, of: assets) }
-    // Rendered, they may be of any kind.
+    // A rendered export can combine clips of different kinds.
     let report = try ExportSession(composition, of: assets + [other])
       .export(settings(.constant(FrameRate(60))))
     #expect(try Asset(path: report.path).numbers().prefix(30) == (0..<30).map { $0 }[...])
@@ -225,7 +226,7 @@ struct MotionTests {
     var random = SeededGenerator(seed: seed)
     var recipe = MovieRecipe.constant(60, count: 120)
     if seed % 3 == 0 {
-      // Frame times vary, as those of a phone.
+      // Frame times vary, as in a movie of a phone.
       recipe.times = recipe.times.map { $0 + Int64.random(in: 0...9_000, using: &random) }
     }
     let asset = try Asset.made(recipe, in: directory)
@@ -259,7 +260,7 @@ struct MotionTests {
           }
         }
       } catch let error as MediaError {
-        // A sum of many odd fractions may fit no time; this range is then left out.
+        // A sum of many odd fractions may not fit a time. This range is then left out.
         #expect(error.code == .notExact || error.code == .overflow)
       }
     }
@@ -274,14 +275,14 @@ struct MotionTests {
     recipe.audio?.sampleCount = 96_000
     recipe.audio?.clicks = [24_000, 84_000]
     let asset = try Asset.made(recipe, in: directory)
-    // In reverse, the click at 0.5 s begins 0.5 s before the end, and its samples are mirrored.
+    // After a reversal, the click at 0.5 s begins 0.5 s before the end and is mirrored.
     var rotated = try Composition(asset)
     try rotated.reverse(range(0, 2_000))
     let report = try ExportSession(rotated, of: asset).export(settings())
     let backwards = try Asset(path: report.path).audio()
     #expect(backwards == (try asset.audio()).map { $0.reversed() })
     #expect(report.avEndDifference?.wholeNanoseconds == 0)
-    // The click after a ramp is where the exact curve puts it, within a millisecond.
+    // The click after a ramp is at the time that the exact curve gives, within a millisecond.
     let composition = try Composition.ramped(
       asset.mediaSource(),
       points: [
@@ -303,7 +304,7 @@ struct MotionTests {
       let loudest = try #require(near.indices.max { abs(near[$0]) < abs(near[$1]) })
       #expect((-48...96).contains(loudest - position), "\(loudest) for \(position)")
     }
-    // And the same backwards.
+    // The same composition, reversed.
     var back = composition
     try back.reverse(TimeRange(start: .zero, end: back.duration))
     let mirrored = try ExportSession(back, of: asset).export(varispeed)

@@ -10,13 +10,13 @@ import Testing
 
 @testable import OvercrankExport
 
-/// Long silence: encoded once, and repeated.
+/// Exports with long silence, which is encoded once and then repeated.
 struct MutedAudioTests {
   private let directory: Scratch
 
   init() throws { directory = try Scratch() }
 
-  /// Four seconds of 100 fps with clicks in the first, second, third and fourth second.
+  /// A movie of four seconds at 100 fps, with an audio click in each second.
   private func asset(_ codec: String) throws -> Asset {
     var recipe = MovieRecipe.constant(100, count: 400)
     recipe.audio = MovieRecipe.Audio()

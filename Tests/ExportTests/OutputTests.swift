@@ -9,7 +9,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// The file of an export: its path, its metadata, and that no other file remains.
+/// The output file of an export: its path and metadata, and that no temporary file remains.
 struct OutputTests {
   private let directory: Scratch
 
@@ -98,7 +98,7 @@ struct OutputTests {
     #expect(try directory.names() == ["clip.mov"])
   }
 
-  /// Cancelled at several points, since audio and video are made in turn.
+  /// The export is cancelled at several points, since audio and video are written in turn.
   @Test(arguments: [true, false], [1, 2, 5, 20, 60])
   func `A cancelled export with audio leaves no file`(
     isCopy: Bool, question: Int
@@ -179,11 +179,11 @@ struct OutputTests {
       #expect(result.metadata["com.overcrank.recording"] == nil)
       #expect(result.metadata["creation_time"] == "2024-05-06T07:08:09.000000Z")
       #expect(result.videoTrack?.rotation == 90)
-      // A comma follows for the display matrix.
+      // ffprobe prints a comma for the display matrix.
       let language = try await FFmpeg.probe(report.path, "stream_tags=language", stream: "v")
       #expect(language == ["ger,"])
     }
-    // The recorder's account stays valid if every frame keeps its time.
+    // The recording tag stays valid if every frame keeps its time.
     let whole = try await ExportSession(Composition(asset), of: asset)
       .export(settings("whole.\(container)"))
     #expect(whole.lostMetadata == [])

@@ -8,7 +8,9 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Copied packets with new times: each frame once, byte for byte, at its exact instant.
+/// Exports that copy packets with new times.
+///
+/// Each frame is there once, byte for byte, at its exact time.
 struct PassthroughTests {
   private let directory: Scratch
 
@@ -18,7 +20,7 @@ struct PassthroughTests {
     ExportSettings(path: directory.file(name), mode: .passthrough())
   }
 
-  /// Exports, and checks the rules for every passthrough of one continuous run.
+  /// Exports, and checks the rules for every passthrough export without cuts.
   @discardableResult
   private func export(
     _ composition: Composition, of asset: Asset, _ name: String = "slow.mov",
@@ -72,7 +74,7 @@ struct PassthroughTests {
     #expect(
       report.maxTimeError.wholeNanoseconds == 0 && report.hiddenDuration.wholeNanoseconds == 0)
     #expect(report.audio == nil && report.avEndDifference == nil)
-    // The expected times before, inside and after the slow second, without a time mapping.
+    // The expected times before, inside and after the slow second, computed without a time mapping.
     let times = try result.times()
     for (number, tick) in recipe.times.enumerated() {
       let expected =
@@ -102,7 +104,8 @@ struct PassthroughTests {
     #expect(report.maxTimeError.wholeNanoseconds == 0)
   }
 
-  /// The last frame in decoding order can differ from the last one shown, and their durations differ.
+  /// The frame decoded last can differ from the frame shown last, and both have different
+  /// durations.
   @Test(arguments: 57...62)
   func `A passthrough export of B-frames has the exact duration`(count: Int64) throws {
     let recipe = MovieRecipe.constant(240, count: count).h264(gop: 20, reordered: true)
@@ -200,7 +203,7 @@ struct PassthroughTests {
     #expect(try frameBytes(result.path) == frameBytes(asset.path))
   }
 
-  /// libavformat's buffers hold some 256 KiB.
+  /// Buffers of libavformat hold about 256 KiB.
   @Test(arguments: ["mov", "mp4"], [nil, 100_000] as [Int64?])
   func `A passthrough export copies packets above 256 KiB whole`(
     container: String, fragment: Int64?

@@ -9,7 +9,7 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// The frames of a rendered export: blending, cropping, rotation, and properties that are kept.
+/// The frames of a rendered export: blending, cropping, rotation, and kept properties.
 struct RenderedFrameTests {
   private let directory: Scratch
 
@@ -30,7 +30,7 @@ struct RenderedFrameTests {
     return try reader.mediaFrame(at: index)
   }
 
-  /// The frames as they are stored, without any processing.
+  /// An export of all frames as they are stored, without processing.
   private func stored(_ asset: Asset, _ rate: Int64) throws -> Asset {
     var settings = try settings(rate)
     settings.path = directory.file("stored.mov")
@@ -39,7 +39,9 @@ struct RenderedFrameTests {
 
   // MARK: Mixing
 
-  /// 100 frames a second at 25: a slot has four of them, at 30 three and a third.
+  /// A source of 100 fps.
+  ///
+  /// An output frame covers four source frames at 25 fps, and three and a third at 30 fps.
   @Test(arguments: [25, 30] as [Int64])
   func `Blending weights each frame by its time in an output frame`(rate: Int64) throws {
     let asset = try Asset.made(.constant(100, count: 40, timescale: 240_000), in: directory)
@@ -56,7 +58,7 @@ struct RenderedFrameTests {
     for slot in 0..<count {
       let mixed = try frame(slot, of: result)
       for block in 0..<16 {
-        // The frames are gray, so only luma counts. Times are in hundredths of a second.
+        // The frames are gray, so only luma is compared. Times are in hundredths of a second.
         func level(_ frame: MediaFrame) -> Int {
           Int(frame.planeData(0)?[4 * frame.bytesPerRow(0) + block * 8 + 4] ?? 0)
         }
@@ -76,7 +78,7 @@ struct RenderedFrameTests {
 
   // MARK: Size and rotation
 
-  /// The frame is higher than the painted numbers.
+  /// The frame is higher than the area with the painted numbers.
   @Test func `Rendering can fill a box with the cropped center of a frame`() throws {
     var recipe = MovieRecipe.constant(50, count: 3)
     (recipe.width, recipe.height) = (PaintedBlocks.width, 96)
@@ -87,7 +89,7 @@ struct RenderedFrameTests {
     let report = try ExportSession(Composition(asset), of: asset).export(settings)
     let cut = try frame(2, of: Asset(path: report.path))
     #expect((cut.width, cut.height) == (128, 32))
-    // 32 of 96 rows from 32 on: not a pixel was scaled.
+    // The result is rows 32 to 63 of 96, without scaling.
     for y in 0..<32 {
       for x in 0..<128 {
         #expect(
@@ -127,7 +129,7 @@ struct RenderedFrameTests {
     #expect((to.width, to.height) == (onSide ? 32 : 128, onSide ? 128 : 32))
     for q in 0..<32 {
       for p in 0..<128 {
-        // By the definition of the matrix, from the middle of one frame to that of the other.
+        // The display matrix maps the pixels of one frame to the other, relative to the centers.
         let (cx, cy) = (Double(p) - 63.5, Double(q) - 15.5)
         let unit = 65_536.0
         let x = (Double(matrix[0]) * cx + Double(matrix[3]) * cy) / unit
@@ -190,7 +192,7 @@ struct RenderedFrameTests {
     #expect(try directory.names().sorted() == ["clip.mov", "out.mov"])
   }
 
-  /// Skipped frames do not change the others.
+  /// A reader that knows which frames are needed does not decode the others.
   @Test func `Not decoding unneeded frames does not change needed ones`() throws {
     let asset = try Asset.made(
       MovieRecipe.constant(240, count: 96).h264(gop: 48, reordered: true), in: directory)
@@ -200,7 +202,7 @@ struct RenderedFrameTests {
       #expect(
         try picky.mediaFrame(at: index).packedBytes() == plain.mediaFrame(at: index).packedBytes())
     }
-    // A frame that was not announced is returned, too.
+    // A frame that was not announced as needed can still be read.
     #expect(PaintedBlocks.number(in: try picky.mediaFrame(at: 50)) == 50)
     #expect(PaintedBlocks.number(in: try picky.mediaFrame(at: 57)) == 57)
   }

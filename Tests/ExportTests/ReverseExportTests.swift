@@ -10,7 +10,7 @@ import Testing
 
 @testable import OvercrankExport
 
-/// Exports of ranges that play backwards, with frames that depend on earlier ones.
+/// Exports of ranges that play backward, in codecs whose frames depend on earlier frames.
 struct ReverseExportTests {
   private let directory: Scratch
 
@@ -35,7 +35,7 @@ struct ReverseExportTests {
       asset, requests: requests, .stop, threadCount: 1, keptByteLimit: limit, isStopped: isStopped)
   }
 
-  /// Requests frames, checks the numbers painted in them, and returns the greatest number of frames
+  /// Requests frames, checks the numbers painted in them, and returns the largest number of frames
   /// kept at once.
   private func read(_ source: FrameSource, _ requests: [Int]) throws -> Int {
     var maximum = 0
@@ -47,7 +47,7 @@ struct ReverseExportTests {
     return maximum
   }
 
-  // A decoder needs a few packets of the next group before it returns the last frame of a group.
+  // A decoder needs a few packets of the next GOP before it returns the last frame of a GOP.
   private static let delay = 8
 
   @Test func `Reading frames in reverse decodes each GOP once`() throws {
@@ -64,7 +64,8 @@ struct ReverseExportTests {
     let requests = Array((0..<120).reversed())
     let source = source(asset, requests, limit: 10 * size)
     #expect(try read(source, requests) == 10)
-    // The parts of a group end at its frames 29, 19 and 9: 60 frames, or 240 of four groups.
+    // Each GOP is decoded in parts that end at its frames 29, 19 and 9. That is 60 decoded frames
+    // per GOP, and 240 for four.
     #expect((240...240 + 12 * Self.delay).contains(source.sentPacketCount))
   }
 
@@ -101,8 +102,8 @@ struct ReverseExportTests {
     let backwards = (30..<90).reversed().flatMap { [$0, $0] }
     let result = try Asset(path: report.path)
     #expect(try result.numbers() == Array(0..<30) + backwards + Array(90..<120))
-    // The click at 1.25 s begins 0.25 s before the end of the range: 0.5 s after its start in the
-    // output. That at 0.25 s is outside the range.
+    // The click at 1.25 s is 0.25 s before the end of the reversed range, so it plays 0.5 s after
+    // the start of that range. The click at 0.25 s is outside of the range.
     let loud = try result.audio()[0].enumerated().filter { $0.element > 0.3 }.map(\.offset)
     let first = try #require(loud.first)
     let second = try #require(loud.first { $0 > first + 4_800 })
@@ -116,7 +117,8 @@ struct ReverseExportTests {
     let media = try asset.mediaSource()
     let back = Composition.SpeedChange(.normal, in: try range(500, 1_500), isReversed: true)
     let whole = try Composition.retimed(media, changes: [back])
-    // The parts before, inside and after the reversed range; and two ranges, the later one first.
+    // The kept range overlaps the start of the reversed range, its end, or is inside. The last case
+    // has two ranges, the later one first.
     let cases: [(kept: [(Int64, Int64)], frames: [Int])] = [
       ([(250, 1_000)], Array(15..<30) + (30..<60).reversed()),
       ([(1_000, 2_000)], (60..<90).reversed() + Array(90..<120)),

@@ -7,13 +7,15 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Clips of different rotation or shape in one composition.
+/// A composition of clips with different rotations or shapes.
 struct RotatedClipTests {
   private let directory: Scratch
 
   init() throws { directory = try Scratch() }
 
-  /// Makes a clip of five frames of four quarters, which players rotate clockwise.
+  /// Makes a clip of five frames, each with four different quarters.
+  ///
+  /// Players rotate the clip clockwise.
   private func clip(_ degrees: Int, width: Int = 64, height: Int = 48) async throws -> Asset {
     let image = try directory.write(
       CornerImage.gray(width: width, height: height), as: "\(degrees).gray")
@@ -34,7 +36,7 @@ struct RotatedClipTests {
     return try ExportSession(composition, of: assets)
   }
 
-  /// The images that FFmpeg shows of a movie, as players rotate them.
+  /// The images of a movie after FFmpeg has rotated them, as players do.
   private func images(_ path: String, _ count: Int) async throws -> [[UInt8]] {
     let bytes = try await FFmpeg.converted(path, ["-pix_fmt", "gray", "-f", "rawvideo"])
     #expect(bytes.count % count == 0)
@@ -68,7 +70,7 @@ struct RotatedClipTests {
             #expect(CornerImage.corners(image, width: 64, height: 48) == order[number / 5])
             continue
           }
-          // A tall image of 36x48 stands in the middle between black bars.
+          // A portrait image of 36x48 is centered between black bars.
           let inner = (0..<48).flatMap { y in image[y * 64 + 14..<y * 64 + 50] }
           #expect(CornerImage.corners(inner, width: 36, height: 48) == order[number / 5])
           #expect(image[0] < 24 && image[63] < 24 && image[12] < 24 && image[51] < 24)

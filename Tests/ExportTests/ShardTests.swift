@@ -10,12 +10,14 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// An export in shards: the same file from any number of them, with every frame once.
+/// An export in shards.
+///
+/// Any number of shards gives the same file, with every frame once.
 struct ShardTests {
   private let directory: Scratch
   private let asset: Asset
   private let composition: Composition
-  /// 35 s at 5 fps: 18 groups of 10 frames, the last of 5.
+  /// 35 s at 5 fps are 18 GOPs: 17 of 10 frames, and the last of 5.
   private static let (frameCount, groupLength) = (175, 10)
 
   init() throws {
@@ -51,7 +53,7 @@ struct ShardTests {
     try #require(ExportShard(exactly: number, of: count))
   }
 
-  /// Makes shards, and returns their paths.
+  /// Makes some shards of an export, and returns their paths.
   @discardableResult
   private func make(
     _ numbers: some Sequence<Int>, of count: Int, _ settings: ExportSettings
@@ -73,7 +75,7 @@ struct ShardTests {
     var path = ""
     for count in [1, 2, 3, 8, 17] {
       let settings = try settings("\(count)")
-      // The order does not matter.
+      // The shards are made in reverse order.
       try make((1...count).reversed(), of: count, settings)
       let report = try session.export(settings)
       #expect(report.framesEncoded == Int64(Self.frameCount))
@@ -82,7 +84,7 @@ struct ShardTests {
     }
     #expect(files.allSatisfy { $0 == files[0] })
     let joined = try Asset(path: path)
-    // By the definition, each output frame shows the last frame that is due.
+    // Each output frame shows the last source frame that is due.
     let shown = try composition.shownTimes(of: asset, isForSlots: true)
     let numbers = try joined.numbers()
     #expect(numbers.count == Self.frameCount)
@@ -91,7 +93,7 @@ struct ShardTests {
       #expect(numbers[slot] == shown.last { $0.time <= time }?.index, "frame \(slot)")
     }
     #expect(joined.duration == MediaTime(seconds: 35))
-    // Each group can be decoded by itself.
+    // Each GOP can be decoded independently.
     let entries = try #require(joined.videoTrack).frames.entries
     for (slot, entry) in entries.enumerated() {
       let group = slot / Self.groupLength
@@ -100,7 +102,7 @@ struct ShardTests {
         #expect(entry.isKeyFrame && entry.decodeIndex == slot)
       }
     }
-    // The audio is that of an export in one part.
+    // The audio equals that of an export without shards.
     var whole = try settings("whole")
     whole.part = .whole
     #expect(try Asset(path: session.export(whole).path).audio() == joined.audio())
@@ -155,7 +157,7 @@ struct ShardTests {
     try refused(.shardForeign)
     try FileManager.default.removeItem(atPath: paths[0])
     try refused(.shardMissing, "make the shards 1/4, 3/4 again, then join")
-    // Making the shards that the error names is enough.
+    // Making the shards that the error names again is enough to join.
     try make([1, 3], of: 4, settings)
     #expect(try session.export(settings).framesEncoded == Int64(Self.frameCount))
     #expect(session.isFinished(settings))
@@ -193,7 +195,7 @@ struct ShardTests {
     #expect(refusal(settings)?.code == .shardForeign)
     try make([3], of: 3, settings)
     #expect(try session.export(settings).framesEncoded == Int64(Self.frameCount))
-    // The older set is still complete, too.
+    // The shards of the older settings can still be joined, too.
     older.overwrites = true
     #expect(try session.export(older).framesEncoded == Int64(Self.frameCount))
   }

@@ -10,7 +10,9 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// Exports with motion blur: a bright bar in front of a dark wall moves to the right.
+/// Exports with motion blur.
+///
+/// A bright bar moves to the right in front of a dark wall.
 struct ShutterExportTests {
   private static let (width, height) = (160, 48)
   private static let (dark, bright) = (40.0, 200.0)
@@ -34,7 +36,7 @@ struct ShutterExportTests {
       guard let data = frame.planeData(plane) else { continue }
       for y in 0..<(plane == 0 ? height : height / 2) {
         for x in 0..<(plane == 0 ? width : width / 2) {
-          // The wall has a pattern that does not move, so that nothing else seems to.
+          // The wall has a pattern at rest, so that only the bar seems to move.
           let wall = dark + 8 * sin(Double(x) / 3) * cos(Double(y) / 4)
           let code = wall + cover(x, movedBy: moved) * (bright - wall)
           data[y * frame.bytesPerRow(plane) + x] = plane == 0 ? UInt8(code.rounded()) : 128
@@ -73,7 +75,7 @@ struct ShutterExportTests {
     return (report, try (0..<count).map { try reader.mediaFrame(at: $0) })
   }
 
-  /// The share of the bar in each column, in linear light from 0 to 1, over all rows.
+  /// The share of the bar in each column in linear light, from 0 to 1, averaged over all rows.
   private static func profile(_ frame: MediaFrame) -> [Double] {
     (0..<width).map { x in
       let codes = (0..<height).map { y in
@@ -84,14 +86,14 @@ struct ShutterExportTests {
     }
   }
 
-  /// The length of the bar's edges: how far it moved while the shutter was open.
+  /// The blur width of the bar's edges, which is how far the bar moved while the shutter was open.
   ///
-  /// An edge that moves evenly over L pixels is a slope of L pixels. Its area above one half, and
-  /// the missing area below, are each L/8.
+  /// An edge that moves evenly over L pixels is a slope of L pixels. The area of the slope above
+  /// one half, and the area missing below, are each L/8.
   private static func blurWidth(_ frame: MediaFrame) -> Double {
     let values = profile(frame).map { min(max($0, 0), 1) }
     let mixed = values.reduce(0) { $0 + min($1, 1 - $1) }
-    // Both edges have L/8 on each side of the middle.
+    // The sum has four areas of L/8: two at each of the two edges.
     return mixed * 2
   }
 
@@ -99,14 +101,14 @@ struct ShutterExportTests {
   func `A blend averages the frames captured in the open shutter`(
     degrees: Int64
   ) throws {
-    // 16 frames in an output period, 1 pixel each.
+    // An output frame period has 16 frames, in which the bar moves 1 pixel each.
     let asset = try movie(480, step: 1, count: 64)
     let (report, frames) = try export(asset, .blend, degrees: degrees)
     #expect(frames.count == 4 && report.framesSynthesized == 0)
     let count = Int(16 * degrees / 360)
     #expect(report.framesSkipped == Int64(64 - 4 * count))
     for (slot, frame) in frames.enumerated() {
-      // The slow way: the mean light of the frames whose time is in the window.
+      // The simple method: the mean light of the frames whose times are in the open shutter.
       let inside = slot * 16..<slot * 16 + count
       for x in 0..<Self.width {
         let data = try #require(frame.planeData(0))
@@ -119,7 +121,7 @@ struct ShutterExportTests {
         let due = 16 + 219 * Self.transfer.encode(light / Double(count))
         #expect(abs(code - due) <= 1, "slot \(slot), column \(x)")
       }
-      // A pixel per frame, for as many frames as the shutter is open.
+      // The bar moves one pixel per frame, for as many frames as the shutter is open.
       let width = Self.blurWidth(frame)
       #expect(abs(width - Double(count)) < 1, "slot \(slot): \(width) pixels")
     }
@@ -131,7 +133,7 @@ struct ShutterExportTests {
   ) throws {
     let asset = try movie(30, step: 12, count: 5)
     let (report, frames) = try export(asset, sampling, degrees: degrees)
-    // After the last captured frame nothing moves.
+    // The bar does not move after the last captured frame.
     #expect(frames.count == 5 && report.framesSynthesized == 4)
     let blur = 12 * Double(degrees) / 360
     for frame in frames.dropFirst().dropLast() {
@@ -148,7 +150,7 @@ struct ShutterExportTests {
     }
   }
 
-  /// The instants of a shutter on an eased ramp have too large fractions to be exact.
+  /// On an eased ramp, the instants of a shutter have fractions too large to be exact.
   @Test(arguments: [false, true]) func `Motion blur on a speed ramp scales with the shutter angle`(
     isReversed: Bool
   ) throws {
@@ -159,7 +161,8 @@ struct ShutterExportTests {
     if isReversed { try composition.reverse(TimeRange(duration: composition.duration)) }
     let (report, frames) = try export(asset, .flowFast, degrees: 180, playing: composition)
     #expect(frames.count > 50 && report.framesSynthesized > 40)
-    // Half of a frame's way at full speed, 2 pixels, and a sixteenth of it in slow motion.
+    // With the shutter open for half of the frame, the bar moves 2 pixels at full speed, and an
+    // eighth of that in slow motion.
     let (fast, slow) = isReversed ? (frames[frames.count - 3], frames[2]) : (frames[1], frames[48])
     let widths = (Self.blurWidth(fast), Self.blurWidth(slow))
     #expect(abs(widths.0 - 2) < 0.5 && widths.1 < 1.5, "\(widths)")
@@ -174,7 +177,7 @@ struct ShutterExportTests {
       let same = try frame.packedBytes() == other.packedBytes()
       #expect(same)
     }
-    // At 1/4 speed, 4 frames start in a period and 2 in a window.
+    // At 1/4 speed, 4 captured frames start in an output frame period and 2 in the open shutter.
     let slow = try asset.retimed([(TimeRange(duration: asset.duration), speed(1, 4))])
     let (slowReport, slowFrames) = try export(asset, .flow, degrees: 180, playing: slow)
     #expect(slowReport.framesSynthesized == 8 && slowFrames.count == 8)
@@ -183,13 +186,13 @@ struct ShutterExportTests {
     }
   }
 
-  /// The window opens while a frame is visible, in the middle of it.
+  /// The shutter opens in the middle of a captured frame.
   @Test(arguments: [false, true], [FrameSampling.flow, .flowFast])
   func `Flow and blend sampling of a 480 fps clip are equal`(
     isReversed: Bool, sampling: FrameSampling
   ) throws {
     let asset = try movie(480, step: 1, count: 64)
-    // 48 frames, of which the first and the last one are cut at a third.
+    // The range has 48 frames. Its first and last frames are cut at a third.
     let (start, end) = (MediaTime(22, over: 1440), MediaTime(165, over: 1440))
     let source = try asset.mediaSource()
     var trimmed = try Composition(source).trimmed(

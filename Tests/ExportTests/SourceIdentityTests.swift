@@ -8,7 +8,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// A source is a file, whatever path leads to it.
+/// A source is identified by its file, whichever path leads to it.
 struct SourceIdentityTests {
   @Test(arguments: ["dotted", "linked"])
   func `An asset is recognized under another path of the same file`(name: String) throws {

@@ -10,14 +10,14 @@ import TestSupport
 import Testing
 
 extension MediaTime {
-  /// Thousandths of a second.
+  /// A time in milliseconds.
   static func milliseconds(_ value: Int64) -> MediaTime {
     MediaTime(microseconds: value * 1_000)
   }
 }
 
 extension ExportSettings {
-  /// Changes the render settings of a constant frame rate.
+  /// Changes the render settings of a constant-rate export.
   mutating func render(_ change: (inout RenderSettings) -> Void) {
     guard case .constant(let rate, var rendering) = mode else { preconditionFailure("copied") }
     change(&rendering)
@@ -26,22 +26,22 @@ extension ExportSettings {
 }
 
 extension VideoEncoding {
-  /// One of each codec.
+  /// One encoding of each codec.
   static let all = [VideoEncoding.h264(), .hevc(), .ffv1, .mjpeg]
 }
 
-/// A range in thousandths of a second.
+/// A time range in milliseconds.
 func range(_ start: Int64, _ end: Int64) throws -> TimeRange {
   try TimeRange(start: .milliseconds(start), end: .milliseconds(end))
 }
 
-/// A speed of two whole numbers.
+/// A speed as a fraction of two whole numbers.
 func speed(_ above: Int64, _ below: Int64 = 1) throws -> Speed {
   try Speed(Rational(Int128(above), over: Int128(below)))
 }
 
 extension Asset {
-  /// The movie of a recipe, in a directory.
+  /// Writes a movie by its recipe, and opens it.
   static func made(_ recipe: MovieRecipe, in directory: Scratch, _ name: String = "clip") throws
     -> Asset
   {
@@ -50,7 +50,7 @@ extension Asset {
     return try Asset(path: path)
   }
 
-  /// A composition that plays all of the asset, some ranges at other speeds.
+  /// A composition that plays all of the asset, with some ranges at other speeds.
   func retimed(_ changes: [(range: TimeRange, speed: Speed)]) throws -> Composition {
     try .retimed(
       try mediaSource(), changes: changes.map { Composition.SpeedChange($0.speed, in: $0.range) })
@@ -79,7 +79,9 @@ extension Asset {
 }
 
 extension Asset {
-  /// How far the times of frames may be from those meant, in seconds: by the definition.
+  /// The largest difference of a frame's time from the intended time, in seconds.
+  ///
+  /// It comes from rounding and jitter.
   func slack() throws -> Rational {
     let table = try #require(videoTrack).frames
     let durations = table.entries.dropLast().map(\.duration)
@@ -93,10 +95,12 @@ extension Asset {
 }
 
 extension Composition {
-  /// When each frame of an asset is shown, by plain search: the definition, not the plan.
+  /// The time at which each frame of an asset is shown, by a plain search that does not use the
+  /// export plan.
   ///
-  /// For segments that play forwards at constant speeds. A frame within the slack of a segment's edge is
-  /// meant to be at the edge. For slots, frames are due as much earlier as their times may be late.
+  /// The segments must play forward at constant speeds. A frame within the tolerance of a segment's
+  /// edge counts as at the edge. With `isForSlots`, frames are due earlier, by as much as their
+  /// times may be late.
   func shownTimes(
     of asset: Asset, isForSlots: Bool = false
   ) throws -> [(index: Int, time: Rational, segment: Int)] {
@@ -125,7 +129,7 @@ extension Composition {
   }
 }
 
-/// The error of an export that is refused.
+/// The error with which an export is refused.
 func refusal(
   _ composition: Composition, of asset: Asset, _ settings: ExportSettings,
   sourceLocation: SourceLocation = #_sourceLocation
@@ -134,7 +138,7 @@ func refusal(
   var planned: MediaError?
   do throws(MediaError) { _ = try session.plan(settings) } catch { planned = error }
   do throws(MediaError) { try session.export(settings) } catch {
-    // A plan checks everything except creating the file.
+    // The plan of an export checks everything except creating the file.
     if error.code != .outputExists && error.code != .cannotCreate {
       #expect(planned == error, sourceLocation: sourceLocation)
     }

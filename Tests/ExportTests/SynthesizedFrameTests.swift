@@ -11,14 +11,14 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// Exports that synthesize frames at exact instants.
+/// Exports that synthesize frames between captured frames.
 struct SynthesizedFrameTests {
   private static let (width, height) = (128, 80)
   private let directory: Scratch
 
   init() throws { directory = try Scratch() }
 
-  /// A frame of waves that moved some pixels to the right.
+  /// A frame with a wave pattern that was moved to the right by some pixels.
   private static func frame(movedBy moved: Double, scene: Double = 0) throws -> MediaFrame {
     let frame = try MediaFrame.video(width: width, height: height, pixelFormat: .yuv420p)
     for plane in 0..<3 {
@@ -82,7 +82,7 @@ struct SynthesizedFrameTests {
     let settings = try settings("\(sampling).mov", sampling)
     let plan = try session.plan(settings)
     let report = try session.export(settings)
-    // After the last captured frame, that frame is held.
+    // The last captured frame is held to the end.
     #expect(plan.framesSynthesized == 8 && report.framesSynthesized == 8)
     #expect(report.framesEncoded == 15 && report.framesDuplicated == 2)
     let confidence = try #require(report.synthesizedConfidence)
@@ -124,7 +124,7 @@ struct SynthesizedFrameTests {
     try backward.reverse(TimeRange(duration: forward.duration))
     let reversed = try ExportSession(backward, of: asset).export(settings("reversed.mov"))
     for (number, frame) in try frames(of: Asset(path: reversed.path)).enumerated() {
-      // The last captured frame is shown from its end on; before it, nothing moves.
+      // Played backward, the last captured frame is held first, and then the motion begins.
       let position = min(9 - Double(number) / 2, 8)
       #expect(signalToNoise(frame, try Self.frame(movedBy: position * 4)) > 32, "back \(number)")
     }

@@ -13,7 +13,7 @@ struct UntimedPacketTests {
 
   init() throws { directory = try Scratch() }
 
-  /// A container that leaves out times, and a coding with B-frames.
+  /// A container that leaves out packet times, with or without B-frames.
   enum Kind: String, CaseIterable {
     case xvid = "xvid.avi"
     case h264AVI = "h264.avi"
@@ -53,7 +53,7 @@ struct UntimedPacketTests {
       try (0...90 as ClosedRange<Int64>).map { try frames.time(ofFrame: $0).seconds } == seconds)
     var settings = ExportSettings(path: directory.file("copy.mov"), mode: .passthrough())
     settings.mode = .passthrough(boundary: .keyframe)
-    // FFmpeg only guesses the times of such a file, so the clip's times are given.
+    // FFmpeg can only guess the times of such a file, so the expected times are passed.
     let report = try await ExportSession(Composition(asset), of: asset).export(settings)
     #expect(report.framesCopied == 90 && report.framesHidden == 0)
     let expected = seconds.dropLast().enumerated().map {

@@ -6,27 +6,27 @@ import Testing
 
 @testable import OvercrankFrameAccounting
 
-/// The counters and timestamps that a camera reports, and the true period of each frame.
+/// The sequence numbers and timestamps that a camera reports, and the true period of each frame.
 struct ReportedFrames {
-  /// A single error in the counters or timestamps.
+  /// A kind of error in the sequence numbers or timestamps.
   enum Fault: CaseIterable {
-    /// Frames are lost, and both counter and clock show it.
+    /// Frames are lost, and both the sequence number and the clock show it.
     case loss
     /// Frames are lost, and only the clock shows it.
     case silentLoss
-    /// The counter jumps, and nothing is lost.
+    /// The sequence number jumps although no frame is lost.
     case doubleCount
-    /// A frame is lost, and the counter shows it one frame too late.
+    /// A frame is lost, and the sequence number shows it one frame too late.
     case lateGap
-    /// The counter starts again at 0.
+    /// The sequence number starts again at 0.
     case reset
-    /// The counter stands still for one frame.
+    /// The sequence number stays the same for one frame.
     case repeated
-    /// The counter goes back a little.
+    /// The sequence number goes back a little.
     case backwards
-    /// A frame's time is late by several periods, and the next comes in time.
+    /// The time of a frame is late by several periods, and the next frame is on time.
     case lateFrame
-    /// The clock wraps at 32 bits of microseconds.
+    /// The clock wraps at 2^32 microseconds.
     case clockWrap
   }
 
@@ -34,7 +34,9 @@ struct ReportedFrames {
   var periods: [Int64] = []
   var counts: [Fault: Int] = [:]
 
-  /// Creates `count` frames with faults that are far enough apart for the timeline to recover.
+  /// Creates `count` frames.
+  ///
+  /// Their faults are far enough apart for the timeline to recover.
   init(
     count: Int, period: Double, jitter: Double, faults: [Fault], every distance: ClosedRange<Int>,
     start: UInt32, random: inout SeededGenerator
@@ -51,7 +53,7 @@ struct ReportedFrames {
         sequence &+= 1 &+ delayedGap
         delayedGap = 0
       }
-      // At the very end, a late frame and a lost frame look the same.
+      // Faults end before the last frames, where a late frame and a lost frame look the same.
       if index == until, index < count - 20, let fault = faults.randomElement(using: &random) {
         until = index + Int.random(in: distance, using: &random)
         counts[fault, default: 0] += 1
@@ -82,7 +84,7 @@ struct ReportedFrames {
     }
   }
 
-  /// The periods that the timeline assigns, by frame.
+  /// The period that the timeline assigns to each frame.
   func assigned(negotiated period: Double) -> [Int64] {
     var clock = TimestampUnwrapper(period: Int64(period))
     var timeline = FrameTimeline(period: period)
@@ -188,17 +190,17 @@ struct FrameTimelineTests {
       timeline.finish()
       found += timeline.steps.reduce(0, +)
       let counted = Int64(readings[readings.count - 1].sequence &- readings[0].sequence)
-      // Two frames with the same number count as two periods.
+      // Two frames with the same sequence number count as two periods.
       let repeated = zip(readings, readings.dropFirst()).count { $0.sequence == $1.sequence }
       #expect(found <= counted + Int64(repeated) + 30, "seed \(seed)")
       #expect(shortest > 0.75 * period, "seed \(seed)")
     }
   }
 
-  /// Simulates the readings of vivid's thread (vivid-kthread-cap.c).
+  /// Simulates the frames of vivid's capture thread (vivid-kthread-cap.c).
   ///
-  /// Frame numbers are the time in periods. The thread sleeps in ticks of 4 ms, counted from the
-  /// start of its last round.
+  /// A sequence number is the elapsed time in periods. The thread sleeps in ticks of 4 ms, counted
+  /// from the start of its last round.
   private static func lateThread(
     count: Int, period: Double, load: Double, random: inout SeededGenerator
   ) -> [FrameTimeline.Reading] {

@@ -5,7 +5,9 @@ import OvercrankLibAV
 import OvercrankLinuxSystem
 import Testing
 
-/// The digest of a file's content, which samples a long file.
+/// The digest of the content of a file.
+///
+/// A long file is only sampled.
 struct ContentDigestTests {
   /// Returns a box of zeros.
   private func box(_ type: String, _ count: Int) -> [UInt8] {
@@ -24,7 +26,7 @@ struct ContentDigestTests {
       try Data(changed).write(to: URL(fileURLWithPath: path))
       return try ContentDigest.ofFile(path)
     }
-    // A sample of 4096 bytes starts at every 20480th.
+    // The digest samples 4096 bytes in every 20480.
     let between = 8_000 + 20_480 * 100
     try Data(movie).write(to: URL(fileURLWithPath: path))
     let whole = try ContentDigest.ofFile(path)
@@ -34,7 +36,7 @@ struct ContentDigestTests {
   }
 
   @Test func `A file digest of an unreadable file fails with its error`() {
-    // read(2) of a directory fails.
+    // Reading a directory with read(2) fails.
     #expect { try ContentDigest.ofFile(NSTemporaryDirectory()) } throws: {
       ($0 as? SystemError)?.operation == "read"
     }

@@ -5,11 +5,12 @@ import Testing
 
 @testable import OvercrankLibAV
 
-/// Fast conversions for the screen, compared with exact ones for files and measurements.
+/// Fast pixel conversions for the screen, compared with exact conversions for files and
+/// measurements.
 struct ConversionQualityTests {
   private static let (width, height) = (64, 32)
 
-  /// Stripes of 16 pixels, with the colors of a palette that begins at an index.
+  /// Stripes of 16 pixels, in the colors of a palette from index `first`.
   private func stripes(_ first: Int) throws -> MediaFrame {
     let image = try MediaFrame.video(width: Self.width, height: Self.height, pixelFormat: .rgb24)
     let data = try #require(image.planeData(0))

@@ -7,7 +7,7 @@ import Testing
 
 @testable import OvercrankLibAV
 
-/// Attribution of libav's log lines to the call that failed, per thread.
+/// Errors of FFmpeg libraries have the log line of the call that failed, also with several threads.
 struct LibAVErrorTests {
   /// Opens a file that is not a movie, so that libav logs a line.
   private func failure(_ name: String) -> LibAVError? {
@@ -54,7 +54,7 @@ struct LibAVErrorTests {
     await withTaskGroup(of: Bool.self) { group in
       for number in 0..<8 {
         group.addTask {
-          // No suspension point, so the closure stays on one thread.
+          // The closure has no suspension point, so it stays on one thread.
           (0..<2_000).allSatisfy { round in
             LibAVLog.during { log("line \(number) \(round)") }
             return LibAVLog.takeLine() == "line \(number) \(round)"

@@ -13,7 +13,7 @@ struct ReadWatchTests {
       let ends = watch.shouldEnd(position: step * 100, now: step * limit / 2)
       #expect(!ends)
     }
-    // Reads back and forth in a range that was already read, until the limit.
+    // The file is read back and forth in a range that was already read, until the time limit.
     let last = 19 * limit / 2
     let ends = [limit - 1, limit, limit + 1].map { time in
       [0, 1_900, 50].map { watch.shouldEnd(position: $0, now: last + time) }

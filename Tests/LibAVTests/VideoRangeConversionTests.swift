@@ -13,7 +13,7 @@ struct VideoRangeConversionTests {
     (AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUV444P),
   ]
 
-  /// A frame of odd size that has all levels in each plane.
+  /// A frame of odd size that contains all levels in each plane.
   private func frame(_ format: LibAVPixelFormat) throws -> MediaFrame {
     let (width, height) = (77, 41)
     let frame = try MediaFrame.video(width: width, height: height, pixelFormat: format)
@@ -46,11 +46,11 @@ struct VideoRangeConversionTests {
     #expect(found.pixelFormat == target)
     #expect(try found.packedBytes() == expected)
     #expect(try expected != full.packedBytes())
-    // A tag means the same as a JPEG format.
+    // A full-range tag means the same as a JPEG pixel format.
     let tagged = try frame(target)
     tagged.pointer.pointee.color_range = AVCOL_RANGE_JPEG
     #expect(try converter.convert(tagged).packedBytes() == expected)
-    // A frame in video range stays as it is.
+    // A frame in video range is not changed.
     let plain = try frame(target)
     #expect(try converter.convert(plain).packedBytes() == plain.packedBytes())
   }

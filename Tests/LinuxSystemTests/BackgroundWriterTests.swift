@@ -7,13 +7,15 @@ import Testing
 
 @testable import OvercrankLinuxSystem
 
-/// Lines for a reader that may not read.
+/// Lines written to a pipe whose reader may not read.
 struct BackgroundWriterTests {
   private let ends: (readEnd: FileDescriptor, writeEnd: FileDescriptor)
 
   init() throws { ends = try FileDescriptor.pipe() }
 
-  /// Fills the pipe, so that a further byte must wait for its reader; returns the number of bytes.
+  /// Fills the pipe, so that another byte would have to wait.
+  ///
+  /// Returns the number of bytes in the pipe.
   private func fill() throws -> Int {
     let descriptor = ends.writeEnd.rawValue
     let count = Int(fcntl(descriptor, 1_032))  // F_GETPIPE_SZ
@@ -21,7 +23,7 @@ struct BackgroundWriterTests {
     return count
   }
 
-  /// Reads the rest of the pipe as lines.
+  /// Reads the rest of the pipe as lines, after a number of bytes.
   private func lines(after count: Int) throws -> [String] {
     try ends.writeEnd.close()
     var bytes: [UInt8] = []
@@ -50,7 +52,8 @@ struct BackgroundWriterTests {
   @Test func `A full pipe does not block the caller of a background writer`() throws {
     let count = try fill()
     let writer = BackgroundWriter(ends.writeEnd, capacity: 1_000)
-    // The thread takes the first line, at the latest when the others have filled the queue.
+    // The writer thread takes the first line, at the latest when the other lines have filled the
+    // queue.
     for number in 0..<1_000 { write("line \(number)", writer) }
     #expect(!writer.drain(withinMilliseconds: 1))
     #expect((800..<1_000).contains(writer.droppedCount))
@@ -80,11 +83,11 @@ struct BackgroundWriterTests {
 
   @Test func `A write to a full pipe can be cancelled by a signal`() throws {
     let count = try fill()
-    // The thread sends signals until the write, which waits in the kernel, has seen one.
+    // A thread sends signals until the write, which waits in the kernel, is interrupted.
     var action = sigaction()
     action.__sigaction_handler.sa_handler = { _ in }
     sigaction(SIGURG, &action, nil)
-    // Libdispatch blocks signals in its threads.
+    // Libdispatch blocks signals in its threads, so they are unblocked here.
     var (signals, before) = (sigset_t(), sigset_t())
     sigaddset(&signals, SIGURG)
     pthread_sigmask(SIG_UNBLOCK, &signals, &before)
@@ -92,7 +95,7 @@ struct BackgroundWriterTests {
     let waiter = pthread_self()
     let hasEnded = DispatchSemaphore(value: 0)
     let sender = try BlockingThread {
-      // Signals without a pause would leave the thread no time to go on.
+      // Signals without a pause would leave the writing thread no processor time.
       while hasEnded.wait(timeout: .now() + .milliseconds(1)) == .timedOut {
         pthread_kill(waiter, SIGURG)
       }

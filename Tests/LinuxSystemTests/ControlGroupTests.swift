@@ -25,7 +25,7 @@ struct ControlGroupTests {
       try write("\(usage)\n", "\(directory)/memory.current")
     }
     #expect(ControlGroup.memoryLeft(root: root.path) == 60_000)
-    // The kernel discards cached files before it refuses memory.
+    // The kernel frees cached files before it refuses memory.
     try write("anon 1\ninactive_file 10000\n", "sys/fs/cgroup/user.slice/memory.stat")
     #expect(ControlGroup.memoryLeft(root: root.path) == 70_000)
     try write("20000\n", "sys/fs/cgroup/user.slice/session.scope/memory.max")

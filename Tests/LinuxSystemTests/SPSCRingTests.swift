@@ -5,7 +5,7 @@ import OvercrankLinuxSystem
 import Testing
 
 struct SPSCRingTests {
-  /// A copyable owner of the ring, since `#expect` copies its operands.
+  /// A copyable owner of the noncopyable ring, since `#expect` copies its operands.
   private final class Shared<Element>: Sendable {
     let ring: SPSCRing<Element>
     init(capacity: Int, takesMemoryNow: Bool = true) throws {

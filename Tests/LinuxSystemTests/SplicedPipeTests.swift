@@ -8,7 +8,7 @@ import Testing
 @testable import OvercrankLinuxSystem
 
 struct SplicedPipeTests {
-  /// Memory that is overwritten when its owner is released.
+  /// Memory that overwrites itself when its owner is released.
   private final class Block: Sendable {
     nonisolated(unsafe) let start: UnsafeMutableRawBufferPointer
 
@@ -27,10 +27,10 @@ struct SplicedPipeTests {
   func `A reader receives the bytes of a spliced pipe in order`(size: Int) throws {
     let ends = try FileDescriptor.pipe()
     let count = 4_000_000 / size
-    // The last owners live until everything is read.
+    // The last owners are kept until everything is read.
     let last = Mutex<[Block]>([])
     let writer = try BlockingThread {
-      // The reader gets its end also after an error.
+      // The write end is closed even after an error, so that the reader ends.
       defer { try? ends.writeEnd.close() }
       guard var pipe = SplicedPipe<Block>(ends.writeEnd) else { return }
       for number in 0..<count {

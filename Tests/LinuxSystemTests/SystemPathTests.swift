@@ -19,7 +19,7 @@ struct SystemPathTests {
     arguments: [
       [0x61, 0xFF, 0x2E], [0xE9], [0xC3], [0xC3, 0x2F], [0xED, 0xA0, 0x80], [0xF0, 0x9F, 0x8E],
       [0x80, 0x80], [0xC0, 0xAF], [0xF4, 0x90, 0x80, 0x80],
-      // The characters that escape invalid bytes.
+      // These characters are used to escape invalid bytes.
       [0xF4, 0x8F, 0xBF, 0xBF], [0x61, 0xF4, 0x8F, 0xBE, 0x80, 0xFF],
     ] as [[UInt8]])
   func `Bytes of a path that are not UTF-8 survive a round trip`(bytes: [UInt8]) {
@@ -47,7 +47,7 @@ struct SystemPathTests {
       #expect(String(decoding: text.terminalBytes, as: UTF8.self) == line)
       #expect(text.controlsTerminal == (text != line))
     }
-    // A byte that is not text is kept, unless some terminals take it for a control character.
+    // A byte that is not UTF-8 is kept, unless some terminals interpret it as a control character.
     #expect(String(systemBytes: [0x61, 0xFF, 0xE9]).terminalBytes == [0x61, 0xFF, 0xE9])
     #expect(String(systemBytes: [0x9B, 0x41]).terminalBytes == Array("\\x9BA".utf8))
     #expect(
@@ -62,7 +62,7 @@ struct SystemPathTests {
     #expect("a/b/c.mov".parentDirectory == "a/b" && "a/b/c.mov".lastPathComponent == "c.mov")
     #expect("c.mov".parentDirectory == "." && "c.mov".lastPathComponent == "c.mov")
     #expect("/c.mov".parentDirectory == "/")
-    // A mark that combines with the slash.
+    // A combining mark follows the slash.
     #expect("a/\u{301}c".parentDirectory == "a" && "a/\u{301}c".lastPathComponent == "\u{301}c")
     #expect("a/b.mov".replacingLastPathComponent(with: "c") == "a/c")
     #expect("b.mov".replacingLastPathComponent(with: "c") == "c")

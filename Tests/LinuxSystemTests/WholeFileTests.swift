@@ -5,7 +5,7 @@ import OvercrankLinuxSystem
 import TestSupport
 import Testing
 
-/// Files that appear under their name only when complete.
+/// Files that get their final name only when they are complete.
 struct WholeFileTests {
   private func mode(_ path: String) throws -> Int {
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
@@ -70,7 +70,7 @@ struct WholeFileTests {
     #expect(TemporaryName.removeAbandoned(of: [path]) == [])
     try file.finish()
     #expect(!FileLock.isHeld(on: path))
-    // Files of a killed process, also for another target.
+    // A killed process left these files, one of them for another target.
     for target in ["a.mov", "b.mov"] { _ = try scratch.write([1], as: ".77.part.\(target)") }
     #expect(TemporaryName.removeAbandoned(of: [scratch.file("c.mov"), path]) == [path])
     #expect(
@@ -107,7 +107,7 @@ struct WholeFileTests {
       #expect(error.errorNumber == ECANCELED)
     }
     #expect(polls == 2)
-    // A pipe holds 64 KiB, and its reader reads nothing.
+    // The pipe holds 64 KiB and its reader does not read.
     let reader = open(path, O_RDONLY | O_NONBLOCK)
     defer { close(reader) }
     let large = [UInt8](repeating: 1, count: 1 << 17)
@@ -125,7 +125,7 @@ struct WholeFileTests {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var file = try WholeFile(creating: path, overwrites: false)
-    // A duplicate shares the lock as a child does between fork and exec.
+    // A duplicated descriptor shares the lock, as a child process does between fork and exec.
     let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
     let locked = try #require(
       descriptors.first {
@@ -213,7 +213,7 @@ struct WholeFileTests {
   }
 }
 
-/// The end of a process that has unfinished files.
+/// The exit of a process that has unfinished files.
 struct UnfinishedFilesTests {
   @Test func `An early exit removes only the unfinished files`() async {
     await #expect(processExitsWith: .exitCode(7)) {
@@ -222,7 +222,7 @@ struct UnfinishedFilesTests {
       let seen = UnfinishedFiles.finishedCount
       var whole = try WholeFile(creating: scratch.file("b"), overwrites: false)
       try whole.finish()
-      // A file has received its name since, so the process goes on.
+      // A file was finished after the count was taken, so the process continues.
       UnfinishedFiles.end(ifFinished: seen, { true }, { exit(1) })
       UnfinishedFiles.end(ifFinished: UnfinishedFiles.finishedCount, { false }, { exit(2) })
       guard try scratch.names().count == 2 else { exit(3) }

@@ -3,7 +3,7 @@
 import OvercrankMediaCore
 import Testing
 
-/// The display texts of times.
+/// The text forms of times.
 struct ClockTests {
   @Test(
     "A time is displayed in hours minutes and seconds",
@@ -41,7 +41,7 @@ struct ClockTests {
       let text = time.clock(rounding: .towardZero)
       let expected = try Rational(
         (time.seconds * Rational(1000)).rounded(.towardZero), over: 1000)
-      // Nothing but a great many hours with thousandths fits no time.
+      // Only a huge number of hours with thousandths of a second does not fit a time.
       guard Int64(exactly: expected.numerator) != nil else { return nil }
       return try MediaTime(parsing: text).seconds == expected ? nil : "\(time) reads as \(text)"
     }

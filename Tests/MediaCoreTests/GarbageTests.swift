@@ -4,9 +4,11 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// The parsers against random texts.
+/// Parsers of times and speeds, tested with random texts.
 struct GarbageTests {
-  /// Any trap would end the test process; what is accepted has to read back equal.
+  /// A crash would end the test process.
+  ///
+  /// An accepted text must be printed and parsed as the same value.
   @Test func `Parsing random texts never crashes`() {
     forAll(100_000) { random in
       let text = random.text()
@@ -34,8 +36,9 @@ struct GarbageTests {
     }
   }
 
-  /// The grammar once more, as patterns: a text that matches is never a syntax error, and a text
-  /// that does not match is never accepted.
+  /// The grammar as regular expressions.
+  ///
+  /// A text that matches is never a syntax error, and a text that does not match is never accepted.
   @Test func `Parsers of times and speeds accept exactly their grammar`() throws {
     let number = #"[0-9]+(\.[0-9]+)?|[0-9]+/[0-9]+"#
     let clock = #"([0-9]+:[0-5][0-9]|0*[0-5]?[0-9]):[0-5][0-9](\.[0-9]+)?"#
@@ -84,7 +87,7 @@ private let models = [
 ]
 
 extension SeededGenerator {
-  /// A handful of pieces of the syntax, a valid text with one byte changed, or any characters.
+  /// A few pieces of the syntax, a valid text with one byte changed, or random characters.
   fileprivate mutating func text() -> String {
     switch below(8) {
     case 0...3: return (0..<(1 + below(5))).map { _ in pick(pieces) }.joined()

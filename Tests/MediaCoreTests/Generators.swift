@@ -4,11 +4,11 @@ import BigInt
 import OvercrankMediaCore
 import TestSupport
 
-/// Numbers at which integer code tends to break.
+/// Numbers at which integer code often fails.
 private let edges: [Int64] = [
   .min, .min + 1, .max, .max - 1, 0, 1, -1, 2, -2, 3, 7, 1001, 30_000, 60_000, 65_537,
   Int64(Int32.max), Int64(Int32.min), Int64(Int32.max) + 1, 1 << 53, -(1 << 53), 1 << 62,
-  9_223_372_036_854_775_783,  // the greatest prime below 2^63
+  9_223_372_036_854_775_783,  // The greatest prime below 2^63.
   1_000_000_007, -1_000_000_009, 1_000_000_000,
 ]
 
@@ -18,7 +18,9 @@ private let timescales: [Int32] = [
 ]
 
 extension SeededGenerator {
-  /// A number of any bit width, so that small numbers are as likely as large ones; often an edge.
+  /// A number of random bit width, so that small numbers are as likely as large ones.
+  ///
+  /// It is often an edge case.
   mutating func int64() -> Int64 {
     switch below(4) {
     case 0: pick(edges)
@@ -27,7 +29,9 @@ extension SeededGenerator {
     }
   }
 
-  /// Above zero; often one that movies use, often one just at the edge.
+  /// A timescale above zero.
+  ///
+  /// It is often one that movies use, or one near the limit.
   mutating func timescale() -> Int32 {
     switch below(3) {
     case 0: pick(timescales)
@@ -39,12 +43,12 @@ extension SeededGenerator {
     MediaTime(int64(), over: timescale())
   }
 
-  /// Not negative, so that a syntax can say it.
+  /// A time that is not negative, so that it can be written in the syntax.
   mutating func writableTime() throws -> MediaTime {
     MediaTime(Int64(int64().magnitude & 0x7FFF_FFFF_FFFF_FFFF), over: timescale())
   }
 
-  /// Not negative, below 2^`bits`.
+  /// A time that is not negative and below 2^`bits` ticks.
   mutating func time(bits: Int, timescale: Int32) throws -> MediaTime {
     let value = Int64(next() >> UInt64(64 - bits)) >> Int64(below(3) == 0 ? below(bits) : 0)
     return MediaTime(value, over: timescale)
@@ -67,12 +71,14 @@ extension SeededGenerator {
     return Rational(int128(), over: below)
   }
 
-  /// Two fractions whose sum fits only once it is reduced: half of them need 256 bits before.
+  /// Two fractions whose sum fits only after it is reduced.
+  ///
+  /// Half of the sums need 256 bits before.
   mutating func cancellingRationals() throws -> (Rational, Rational) {
     let shared = BigInt(next() >> 4) + 1
     let (x, y) = (BigInt(next() >> 48) + 1, BigInt(next() >> UInt64(16 + below(8))) + 1)
     let first = BigInt(int128())
-    // first/(shared·x) + second/(shared·x·y) = k/(x·y)
+    // The sum is first/(shared·x) + second/(shared·x·y) = k/(x·y).
     let k = first * y / shared
     let second = k * shared - first * y
     guard [first, second, shared * x * y].allSatisfy({ $0.fits(Int128.self) }) else {

@@ -102,14 +102,14 @@ struct MediaTimeTests {
   }
 }
 
-/// `"2/240"` as the time that is spelled so.
+/// The time with the value and timescale of a text such as `"2/240"`.
 private func spelledTime(_ text: String) throws -> MediaTime {
   let terms = text.split(separator: "/")
   return MediaTime(
     try #require(Int64(terms[0])), over: try #require(Int32(terms[1])))
 }
 
-/// The kind of failure of what is expected to fail; nil when it did not.
+/// The error code of a closure that must fail; nil if it does not fail.
 func code(_ body: () throws -> Void) -> MediaError.Code? {
   do {
     try body()

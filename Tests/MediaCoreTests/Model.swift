@@ -5,10 +5,10 @@ import OvercrankMediaCore
 
 /// A fraction of integers of unlimited size, the reference for exact results.
 ///
-/// It is reduced only to decide whether a result fits, because reducing is slow.
+/// It is reduced only to check whether a result fits, because reducing is slow.
 struct Fraction: CustomStringConvertible {
   let above: BigInt
-  /// Above zero.
+  /// The denominator, above zero.
   let below: BigInt
 
   init(_ above: BigInt, _ below: BigInt) {
@@ -38,7 +38,7 @@ struct Fraction: CustomStringConvertible {
     Fraction(left.above * right.below, left.below * right.above)
   }
 
-  /// -1, 0 or 1, as the difference has it.
+  /// -1, 0 or 1: the sign of the difference.
   func compared(to other: Fraction) -> Int {
     let (left, right) = (above * other.below, other.above * below)
     return left == right ? 0 : left < right ? -1 : 1
@@ -51,7 +51,7 @@ struct Fraction: CustomStringConvertible {
 
   var description: String { "\(above)/\(below)" }
 
-  /// The whole number by the definition of each rounding, from the one at or below.
+  /// Rounds to a whole number by the definition of each rounding, from the next lower whole number.
   func rounded(_ rounding: TimeRounding, isFiner: Bool) -> BigInt {
     let (toward, remainder) = above.quotientAndRemainder(dividingBy: below)
     if remainder == 0 { return toward }
@@ -75,9 +75,10 @@ struct Fraction: CustomStringConvertible {
   }
 }
 
-/// Describes the error of an exact result, or returns nil.
+/// Describes how a result is wrong, or returns nil.
 ///
-/// A correct result is equal and in lowest terms, or an overflow that is unavoidable.
+/// A correct result is equal to the expected one and in lowest terms, or it is an overflow that
+/// cannot be avoided.
 func complaint(
   _ result: Result<Rational, MediaError>, expected: Fraction, mayOverflow: Bool = false
 ) -> String? {
@@ -94,7 +95,7 @@ func complaint(
   }
 }
 
-/// The same for a result that is invalid where it overflows.
+/// Checks a result that is the invalid number if it overflows.
 func complaint(
   _ number: Rational, expected: Fraction, mayOverflow: Bool = false
 ) -> String? {
@@ -104,7 +105,7 @@ func complaint(
     mayOverflow: mayOverflow)
 }
 
-/// The same for a time, which is in lowest terms only where it has to be.
+/// Checks a time, which is in lowest terms only if it would overflow otherwise.
 func complaint(_ result: Result<MediaTime, MediaError>, expected: Fraction) -> String? {
   switch result {
   case .success(let time):
@@ -118,10 +119,10 @@ func complaint(_ result: Result<MediaTime, MediaError>, expected: Fraction) -> S
 }
 
 extension BigInt {
-  /// Whether a number of this type can be equal.
+  /// Whether a number of this type can be equal to the fraction.
   ///
-  /// By its bounds, because `Int128(exactly:)` answers with a wrong number, not nil, for a
-  /// ``BigInt`` between -2^128 and -2^127 (BigInt 6.0.1, Swift 6.3).
+  /// The bounds are compared, because `Int128(exactly:)` returns a wrong number instead of nil for
+  /// a ``BigInt`` between -2^128 and -2^127 (BigInt 6.0.1, Swift 6.3).
   func fits<Number: FixedWidthInteger>(_ type: Number.Type) -> Bool {
     BigInt(Number.min) <= self && self <= BigInt(Number.max)
   }

@@ -5,7 +5,8 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Ramps, reverses and holds, against a model that integrates the speed with fractions of any size.
+/// Ramps, reversals and freeze frames, compared with a model that integrates the speed with
+/// fractions of any size.
 struct PlaybackMappingTests {
   @Test func `The source time in a speed ramp is the integral of the speed`() {
     forAll(RunSize.cases(250, full: 1_000)) { random in
@@ -97,7 +98,7 @@ struct PlaybackMappingTests {
       #expect(try mapping.speed(at: Rational(8)) == Rational(9, over: 16))
       #expect(try mapping.meanSpeed() == Speed(Rational(9, over: 16)))
       #expect(try mapping.reversed().speed(at: .zero) == Rational(-1, over: 8))
-      // A part keeps the speeds that the whole has there.
+      // Each part has the speeds that the whole ramp has at the same times.
       let parts = try mapping.split(at: MediaTime(seconds: 3))
       let speed = try mapping.speed(at: Rational(3))
       #expect(try parts.before.speed(at: Rational(3)) == speed)
@@ -112,7 +113,7 @@ struct PlaybackMappingTests {
     let range = try TimeRange(duration: MediaTime(seconds: 9))
     let mapping = try PlaybackMapping(
       ramp, source: range, target: TimeRange(duration: MediaTime(seconds: 16)))
-    // 8 s · (1 + 9/16)/2.
+    // The source time is 8 s · (1 + 9/16)/2.
     #expect(try mapping.sourceSeconds(of: Rational(8)) == Rational(25, over: 4))
     let tick = try mapping.ticks(
       ofSource: Rational(25, over: 4), timescale: 240_000, rounding: .halfAwayFromZero)
@@ -164,11 +165,11 @@ struct PlaybackMappingTests {
   }
 }
 
-/// A mapping by its definition: the speed's integral, by Simpson's rule, which is exact for
+/// A model of a mapping: the integral of the speed by Simpson's rule, which is exact for
 /// polynomials of the third degree.
 private struct PlaybackModel {
   var (source, target): (TimeRange, TimeRange)
-  /// From, to, and whether the change is eased; nil for one speed.
+  /// The first and last speed, and whether the change is eased; nil for a constant speed.
   var ramp: (from: Fraction, to: Fraction, isEaseInOut: Bool)?
   var isReversed = false
 
@@ -196,22 +197,22 @@ private struct PlaybackModel {
     return first + (last - first) * integral(to: u) / integral(to: Self.whole(1))
   }
 
-  /// -1 where a source time plays before an instant of the output, 1 where it plays after it.
+  /// -1 if a source time plays before an output instant, 1 if it plays after it, otherwise 0.
   private func order(_ time: Fraction, _ instant: Fraction) -> Int {
-    // Outside the target the source does not move, so the side of the target decides.
+    // Outside of the target range the source does not move, so the side of the range decides.
     if instant.compared(to: Fraction(target.start)) < 0 { return 1 }
     if instant.compared(to: Fraction(target.end)) > 0 { return -1 }
     let order = time.compared(to: source(at: instant))
     return isReversed ? -order : order
   }
 
-  /// Describes the error of a rounded tick, or returns nil.
+  /// Describes how a rounded tick is wrong, or returns nil.
   func complaint(
     _ tick: PlaybackTicks.RoundedTick, ofSource time: Fraction, timescale: Int32,
     rounding: TimeRounding
   ) -> String? {
-    // The floor is found by bisection, then rounded. The bisection begins near the tick that was
-    // found, once the exact instant is shown to lie there.
+    // The next lower tick is found by bisection. The bisection begins near the tick that was found,
+    // after a check that the exact instant is there.
     let scale = BigInt(timescale)
     func instant(_ twice: BigInt) -> Fraction { Fraction(twice, 2 * scale) }
     let found = 2 * BigInt(tick.ticks)
@@ -226,12 +227,12 @@ private struct PlaybackModel {
       let middle = (low + high) / 2
       if order(time, instant(middle)) >= 0 { low = middle } else { high = middle }
     }
-    // The exact instant is at `low` half ticks, or between it and the next.
+    // The exact instant is at `low` half ticks, or between `low` and the next half tick.
     let isOnHalf = order(time, instant(low)) == 0
     let quarters = Fraction(2 * low + (isOnHalf ? 0 : 1), 4)
     let expected = quarters.rounded(rounding, isFiner: false)
     guard BigInt(tick.ticks) == expected else { return "\(tick.ticks), not \(expected)" }
-    // The stated error is at least the true one, and hardly more.
+    // The stated error is at least the true error, and not much larger.
     let error = Fraction(tick.error)
     let position = Fraction(BigInt(tick.ticks), scale)
     let slack = Fraction(1, 64 * scale)
@@ -244,7 +245,7 @@ private struct PlaybackModel {
 }
 
 extension SeededGenerator {
-  /// A mapping with sizes that movies have, and its model.
+  /// A mapping with sizes as in real movies, and its model.
   fileprivate mutating func playback() throws -> (mapping: PlaybackMapping, model: PlaybackModel) {
     let scales: [Int32] = [1, 24, 240, 600, 1_001, 15_360, 48_000, 90_000, 240_000]
     func range(_ random: inout SeededGenerator) throws -> TimeRange {
@@ -277,7 +278,7 @@ extension SeededGenerator {
     return (mapping, model)
   }
 
-  /// A fraction of a range that may be either end.
+  /// A random fraction of a range, including both ends.
   fileprivate mutating func instant(in range: TimeRange, steps: Int = 1_000) throws -> Rational {
     range.duration * Rational(Int128(below(steps + 1)), over: Int128(steps)) + range.start.seconds
   }

@@ -5,7 +5,9 @@ import TestSupport
 import Testing
 
 extension SeededGenerator {
-  /// Below `bound`, which is above zero; a little uneven, and fast in debug builds.
+  /// A random number from 0 up to `bound` - 1.
+  ///
+  /// It is a little uneven, and fast in debug builds.
   mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 
   mutating func pick<Element>(_ elements: [Element]) -> Element {
@@ -35,7 +37,7 @@ enum Operation: CaseIterable {
     }
   }
 
-  /// The number of properties checked for each input: six roundings, two directions.
+  /// The number of properties checked for each input, such as six roundings or two directions.
   var claimsPerInput: Int {
     switch self {
     case .timeConversion, .rationalRounding: 6
@@ -45,10 +47,11 @@ enum Operation: CaseIterable {
   }
 }
 
-/// Tries a property on random cases, and reports the first that fails with what repeats it.
+/// Checks a property for random inputs, and reports the first input that fails and how to repeat
+/// it.
 ///
 /// The property returns a description of the error, or nil. The seed is fixed, so that a run can be
-/// repeated; `TIMING_SEED=n swift test` tries other cases.
+/// repeated. `TIMING_SEED=n swift test` tries other inputs.
 func forAll(
   _ operation: Operation, sourceLocation: SourceLocation = #_sourceLocation,
   _ property: (inout SeededGenerator) throws -> String?
@@ -62,7 +65,7 @@ func forAll(
 ) {
   let seed = getenv("TIMING_SEED").flatMap { UInt64(String(cString: $0)) } ?? 240
   for index in 0..<count {
-    // Every case has a seed of its own, so that the failing one can be run alone.
+    // Every input has its own seed, so that a failing input can be run alone.
     var random = SeededGenerator(seed: seed &+ UInt64(index) &* 0xD134_2543_DE82_EF95)
     let complaint: String?
     do {

@@ -65,12 +65,13 @@ struct RangeAndMappingTests {
     }
   }
 
-  /// The sizes that the documentation promises.
+  /// The sizes within which the documentation promises no overflow.
   @Test func `A time mapping within the documented sizes never overflows`() {
     forAll(.boundedMapping) { random in
       let bits = random.below(2) == 0 ? 53 : 32
       let scales = (0..<5).map { _ in Int32(1 + random.below(1_000_000)) }
-      // Up to 2^53 a range is on one timescale; below 2^32 all five times may differ.
+      // Up to 2^53 ticks, both ends of a range have one timescale. Below 2^32 ticks, all five times
+      // may have different timescales.
       let source = try random.range(bits, scales[0], bits == 53 ? scales[0] : scales[1])
       let target = try random.range(bits, scales[2], bits == 53 ? scales[2] : scales[3])
       guard let source, let target else { return nil }
@@ -97,7 +98,7 @@ struct RangeAndMappingTests {
         back, expected: (Fraction(time) - targetStart) * speed + start, mayOverflow: mayOverflow)
       ?? complaint(ratio, expected: speed)
     if let wrong { return "\(source) to \(target) at \(time): \(wrong)" }
-    // An overflow is wrong here even if the exact result did not fit.
+    // With these sizes an overflow is an error.
     for result in [there, back] where !mayOverflow && !result.isValid {
       return "\(source) to \(target) at \(time): \(result)"
     }
@@ -134,7 +135,7 @@ struct RangeAndMappingTests {
           ? nil : "\(rate) lasts \(rate.frameDuration)"
       case .failure(let error):
         if below > 0, above <= 0 { return error.code == .notPositive ? nil : "\(error)" }
-        // No rational is over zero.
+        // A rational number needs a denominator above zero.
         if below <= 0 { return error.code == .overflow ? nil : "\(error)" }
         let exact = Fraction(BigInt(above), BigInt(below)).inLowestTerms
         let fits = exact.above.fits(Int32.self) && exact.below.fits(Int32.self)
@@ -173,7 +174,7 @@ extension SeededGenerator {
     return try TimeRange(start: min(first, second), end: max(first, second))
   }
 
-  /// A range that is longer than zero, or nil where none came up.
+  /// A range that is not empty, or nil if the random times made none.
   fileprivate mutating func range(
     _ bits: Int, _ startScale: Int32, _ endScale: Int32
   ) throws -> TimeRange? {

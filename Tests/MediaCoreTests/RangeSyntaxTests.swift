@@ -4,7 +4,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// The syntax of time ranges, and their meaning in one source.
+/// The syntax of time ranges, and how they resolve in one source.
 struct RangeSyntaxTests {
   @Test(
     "A range expression resolves in a source of 10 s at 240 fps",
@@ -44,7 +44,7 @@ struct RangeSyntaxTests {
     #expect(try range.start.seconds == Rational(parsing: start))
     #expect(try range.end.seconds == Rational(parsing: end))
     #expect(try TimeRangeExpression(parsing: written.description) == written)
-    // Without marks, a name means nothing.
+    // A name cannot be resolved in a source without marks.
     #expect(code { _ = try resolved(written) } == .outsideSource)
     #expect(code { _ = try TimeRangeExpression(parsing: "@..1") } == .syntax)
     #expect(code { _ = try TimeRangeExpression(parsing: "@hit+60f") } == .syntax)
@@ -130,7 +130,7 @@ struct RangeSyntaxTests {
           written = try TimeRangeExpression(start: start, frameCount: random.int64() & .max)
         }
       } catch let error as MediaError {
-        // Random ends may be reversed, and frames need a frame to start at.
+        // Random ends may be in reverse order, and a frame count needs a start given as a frame.
         return error.code == .emptyRange || error.code == .syntax ? nil : "\(error)"
       }
       madeCount += 1
@@ -142,7 +142,7 @@ struct RangeSyntaxTests {
   }
 }
 
-/// In a source of 10 s and 2400 frames.
+/// Resolves a range in a source of 10 s with 2400 frames.
 private func resolved(_ written: TimeRangeExpression) throws -> TimeRange {
   try written.resolved(sourceDuration: MediaTime(seconds: 10), frameCount: 2400) {
     (frame) throws(MediaError) in

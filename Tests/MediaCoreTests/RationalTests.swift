@@ -124,7 +124,7 @@ struct RationalTests {
 
   private let least = Rational(Int128.min)
 
-  /// The same fraction, or one so near that only 256 bits distinguish them.
+  /// The same fraction, or one so close that only 256 bits distinguish them.
   private func nextTo(_ number: Rational) throws -> Rational {
     guard number.numerator < .max, number.denominator < .max else { return number }
     return Rational(number.numerator + 1, over: number.denominator + 1)

@@ -3,7 +3,7 @@
 import OvercrankMediaCore
 import Testing
 
-/// Each rounding as a table that can be read.
+/// Each rounding as a readable table.
 struct RoundingTests {
   @Test(
     "Each rounding of halves and thirds of a second is exact",
@@ -27,7 +27,7 @@ struct RoundingTests {
   @Test(
     "QuickTime rounding to a coarser timescale differs",
     arguments: [
-      // value/from in units of 1/to
+      // The columns are value, timescale `from`, timescale `to`, and the rounded value.
       (1, 3, 4, 2), (-1, 3, 4, -2), (2, 3, 4, 3), (-2, 3, 4, -3),
       (3, 4, 3, 2), (-3, 4, 3, -2), (1, 4, 3, 0), (-1, 4, 3, -1), (0, 4, 3, 0),
       (7, 3, 3, 7), (-7, 3, 3, -7),

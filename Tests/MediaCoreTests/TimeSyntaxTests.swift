@@ -3,7 +3,7 @@
 import OvercrankMediaCore
 import Testing
 
-/// The syntax of times, and their meaning in one source.
+/// The syntax of times, and how they resolve in one source.
 struct TimeSyntaxTests {
   @Test(
     "A time expression resolves in a source of 10 s at 240 fps",
@@ -178,7 +178,7 @@ struct TimeSyntaxTests {
   }
 }
 
-/// In a source of 10 s and 2400 frames.
+/// Resolves a time in a source of 10 s with 2400 frames.
 private func resolved(
   _ written: TimeExpression, frameCount: @autoclosure () throws(MediaError) -> Int64 = 2400
 ) throws(MediaError) -> MediaTime {

@@ -11,7 +11,7 @@ struct WideIntegerTests {
       let numbers = (0..<4).map { _ in random.int128() }
       let wide = numbers.map { WideInteger($0) }
       let big = numbers.map { BigInt($0) }
-      // Near misses and ties as well as far ones.
+      // Products that are equal, nearly equal, or far apart.
       let left = wide[0] * wide[1] * wide[0]
       let sums = [
         (left - wide[2] * wide[3], big[0] * big[1] * big[0] - big[2] * big[3]),

@@ -9,7 +9,7 @@ struct AnnexBTests {
   @Test func `Finds the NAL units between start codes of a byte stream`() {
     var random = SeededGenerator(seed: 5)
     for _ in 0..<2_000 {
-      // Few values, so that start codes and runs of zeros are common.
+      // Few byte values are used, so that start codes and runs of zeros are common.
       let stream = (0..<Int.random(in: 0...60, using: &random)).map { _ in
         UInt8([0, 0, 0, 1, 1, 2, 200][Int.random(in: 0..<7, using: &random)])
       }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 struct CRC32Tests {
-  /// The definition of the standard, one bit at a time.
+  /// Computes the checksum as the standard defines it, one bit at a time.
   private static func bitwise(_ bytes: [UInt8]) -> UInt32 {
     var sum = UInt32.max
     for byte in bytes {

@@ -3,10 +3,12 @@
 import OvercrankMovieFormat
 import Testing
 
-/// Packets of fields and frames, as letters, and what comes out of them.
+/// Packets of fields and frames, written as letters, and the packets that result from joining.
 struct FieldPairsTests {
-  /// Runs packets through a pairing: `F` stands for a whole frame, `1` for a field that may
-  /// be the first, `2` for one that completes it, `a` for audio.
+  /// Joins the fields of packets.
+  ///
+  /// `F` is a whole frame, `1` a field that may be the first of a frame, `2` a field that completes
+  /// a frame, and `a` audio.
   private func paired(_ packets: String, resettingAt reset: Int? = nil) -> [String] {
     var fields = FieldPairs<String>()
     var found: [String] = []
@@ -31,7 +33,8 @@ struct FieldPairsTests {
     ("FFF", ["F", "F", "F"]),
     ("1212", ["12", "12"]),
     ("a1a2a", ["a", "12", "a", "a"]),
-    // A first field without a second one is a packet, and so is a second field without a first.
+    // A first field without a second one stays a packet, and a second field without a first one
+    // does too.
     ("1F12", ["1", "F", "12"]),
     ("1112", ["1", "1", "12"]),
     ("212", ["2", "12"]),

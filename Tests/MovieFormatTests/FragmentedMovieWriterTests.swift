@@ -50,7 +50,7 @@ import Testing
         unflushedFrames: unflushedFrames))
   }
 
-  /// Frames of a camera with jitter, interleaved with the blocks of audio that are due.
+  /// Frames of a camera with jitter, interleaved with audio blocks.
   private static func samples(seed: UInt64, count: Int) -> [Sample] {
     var random = SeededGenerator(seed: seed)
     func bytes(_ range: ClosedRange<Int>, _ random: inout SeededGenerator) -> [UInt8] {
@@ -63,7 +63,7 @@ import Testing
       samples.append(Sample(track: 0, ticks: frames, bytes: bytes(1...3_000, &random)))
       frames += Int64.random(in: 0..<10, using: &random) == 0 ? 300_000 : 4_166
       frames += Int64.random(in: 0..<900, using: &random)
-      while audios * 125 <= frames * 6 {  // 1 000 000 ticks are 48 000 samples.
+      while audios * 125 <= frames * 6 {  // 48 000 samples last 1 000 000 ticks.
         samples.append(Sample(track: 1, ticks: audios, bytes: bytes(1_024...1_024, &random)))
         audios += 256
       }
@@ -101,7 +101,7 @@ import Testing
     let path = scratch.file("a.mov")
     var random = SeededGenerator(seed: seed &* 77)
     let samples = Self.samples(seed: seed, count: Int.random(in: 2...600, using: &random))
-    // A fragment of at most two samples ends before its duration is reached.
+    // A fragment of at most two samples ends early, before the fragment duration.
     let space = seed.isMultiple(of: 3) ? 2 : 80
     do {
       var movie = try Self.writer(path, samplesPerFragment: space)
@@ -147,7 +147,7 @@ import Testing
     ).fragments
     let ticks = found.flatMap { $0.samples.map(\.ticks) }
     #expect(ticks == frames.prefix(ticks.count).map(\.ticks))
-    // Each stored sample has one frame record, and each record one sample.
+    // Each stored sample has one frame record, and each record has one sample.
     #expect(found.flatMap { $0.frames.map(\.sequence) } == ticks.indices.map { UInt32($0) })
     #expect(ticks.count >= max(flushedCount, frames.count - unflushedFrames))
   }
@@ -243,7 +243,7 @@ import Testing
       for path in [theirs, ours] {
         let read = try Demuxer(opening: path).tracks[0].parameters
         #expect(read.pixelFormat == .gray8)
-        // The sample entry declares no palette: a depth of 24 bits, and no color table.
+        // The sample entry has a depth of 24 bits and no color table, so it declares no palette.
         let file = try bytes(of: path)
         let tag = try #require(
           file.indices.dropLast(82).first { file[$0...].starts(with: "Y800".utf8) })

@@ -4,7 +4,7 @@ import OvercrankMovieFormat
 import TestSupport
 import Testing
 
-/// Boxes that were made to crash a reader, or to make it work for a long time.
+/// Boxes that were made to crash a program, or to keep it busy for a long time.
 struct HostileBoxTests {
   private let scratch: Scratch
 
@@ -25,7 +25,7 @@ struct HostileBoxTests {
   }
 
   @Test func `Extremely nested movie boxes are not entered`() throws {
-    // The outer ones first: each size is eight bytes less than the one before.
+    // The outer boxes come first. Each box is eight bytes smaller than the box around it.
     var bytes = BoxBytes()
     for level in 0..<200_000 {
       bytes.append(UInt32((200_000 - level) * 8))
@@ -39,7 +39,7 @@ struct HostileBoxTests {
   @Test func `Thousands of small movie boxes are all found`() throws {
     var expected: [Box] = []
     var bytes: [UInt8] = []
-    // Small boxes, large ones among them, and boxes with sizes of 64 bits.
+    // Mostly small boxes, with some large boxes and some boxes with 64-bit sizes.
     for number in 0..<5_000 {
       let start = Int64(bytes.count)
       if number % 1_000 == 999 {
@@ -63,7 +63,7 @@ struct HostileBoxTests {
     #expect(file.boxes() == expected)
   }
 
-  /// A movie with a track of timed metadata, whose chunks are all at the start of the file.
+  /// A movie with a timed metadata track, whose chunks are all at the start of the file.
   private func movie(chunks: UInt32, samplesPerChunk: UInt32, sampleBytes: UInt32) -> [UInt8] {
     let key = box(
       0x6B65_7973,
@@ -100,7 +100,7 @@ struct HostileBoxTests {
     let one = try scratch.write(
       movie(chunks: 2, samplesPerChunk: 1, sampleBytes: 13), as: "one.mov")
     #expect(TimedMetadataReader.read(from: one).map(\.key) == ["key", "key"])
-    // 1000 chunks of 4000 samples, all of them the same 13 bytes.
+    // The track has 1000 chunks of 4000 samples, which are all the same 13 bytes.
     let many = try scratch.write(
       movie(chunks: 1_000, samplesPerChunk: 4_000, sampleBytes: 13), as: "many.mov")
     #expect(TimedMetadataReader.read(from: many).isEmpty)

@@ -6,7 +6,7 @@ import OvercrankMovieFormat
 import TestSupport
 import Testing
 
-/// The ownership of a recording's file name, from its creation to its end.
+/// A recording's ownership of its file name, from creation to end.
 struct MovieFileTests {
   @Test func `Refuses a second writer of a movie file`() throws {
     let scratch = try Scratch()
@@ -98,7 +98,7 @@ struct MovieFileTests {
     } catch { #expect(error.errorNumber == ESTALE) }
     #expect(try bytes(of: path) == [9])
     #expect(try scratch.names() == ["a.mov"])
-    // The file can still be read although another file has its name.
+    // The file can still be read although another file now has its name.
     let kept = RandomAccessFile(file.file).read(2, at: 0)
     #expect(kept == [1, 2])
   }
@@ -111,7 +111,7 @@ struct MovieFileTests {
     #expect(try bytes(of: two) == [2])
     #expect(FileName.claim(scratch.file("three"), for: one) == 0)
     let identity = try #require(FileIdentity(at: two))
-    // Another file than the expected one keeps its name.
+    // A file that is not the expected one keeps its name.
     let taken = FileName.take(scratch.file("three"), for: two, from: identity)
     #expect(taken.failure == ESTALE)
     #expect(try bytes(of: two) == [2] && bytes(of: scratch.file("three")) == [1])

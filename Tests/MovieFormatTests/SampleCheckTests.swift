@@ -5,7 +5,7 @@ import Testing
 
 @testable import OvercrankMovieFormat
 
-/// The check value that shows whether all of a sample reached the disk.
+/// The checksum that shows whether all of a sample reached the disk.
 struct SampleCheckTests {
   @Test func `The checksum of a sample in pieces is that of the whole`() {
     var random = SeededGenerator(seed: 512)
@@ -14,7 +14,7 @@ struct SampleCheckTests {
       let position = Int64.random(in: 0...1 << 40, using: &random)
       let sample = (0..<count).map { _ in UInt8.random(in: 1...255, using: &random) }
       let whole = sample.withUnsafeBytes { SampleCheck.value(of: $0, at: position) }
-      // Piece by piece, as it is made.
+      // Adds pieces of the sample to the checksum, as they are made.
       var growing = [UInt8](repeating: 0xA5, count: count)
       let inPieces = growing.withUnsafeMutableBytes { bytes in
         var check = SampleCheck(of: UnsafeRawBufferPointer(bytes), at: position)

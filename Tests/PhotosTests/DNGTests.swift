@@ -10,7 +10,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankPhotos
 
-/// Raw photos of Bayer sensors.
+/// Photos in DNG with raw samples of Bayer sensors.
 struct DNGTests {
   private static let (width, height) = (128, 96)
 
@@ -19,7 +19,7 @@ struct DNGTests {
     (0..<height).flatMap { y in
       (0..<width).flatMap { x -> [UInt8] in
         let color = pattern.colors[(y % 2) * 2 + x % 2]
-        // Red to the right, green down, blue everywhere.
+        // Red increases to the right and green downward. Blue is constant.
         let level = UInt8(color == 0 ? x : color == 1 ? 2 * y : 100)
         return pattern.bitsPerSample == 8 ? [level] : [UInt8(x), level]
       }
@@ -93,7 +93,7 @@ struct DNGTests {
       }
       return values.reduce(0, +) / values.count
     }
-    // Red grows to the right, green downwards, and blue not at all.
+    // Red increases to the right and green downward. Blue is constant.
     let (left, right) = (8..<40, 88..<120)
     let (top, bottom) = (8..<32, 64..<88)
     #expect(mean(0, right, top) > mean(0, left, top) + 30)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import OvercrankPhotos
 
-/// The frame that a photo request gets, decided at the arrival of each frame.
+/// The choice of a frame for a photo request, made when each frame arrives.
 struct FrameChoiceTests {
   private func choice(
     _ request: Int64, current: Int64, recent: [Int64] = [], arrival: Int64? = nil

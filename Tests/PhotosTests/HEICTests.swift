@@ -11,7 +11,7 @@ import Testing
 
 /// Photos in HEIC, checked with ExifTool and libheif's decoder.
 struct HEICTests {
-  /// Takes a photo of frame 5, into a file.
+  /// Takes a photo of frame 5 into a file.
   private func photo(
     in path: String, angle: Int = 0, _ change: (inout PhotoSettings) -> Void = { _ in }
   ) async throws -> Photo {
@@ -78,7 +78,7 @@ struct HEICTests {
         decoding: bytes, codec: "png", width: width, height: height, bytesPerPixel: 3
       ).bytes
     }
-    // The frame number is read in the orientation before the rotation.
+    // The rotation is undone to read the painted frame number.
     let number = FrameNumberPattern.read(width: PhotoCamera.width, height: PhotoCamera.height) {
       x, y in
       let (right, bottom) = (PhotoCamera.width - 1 - x, PhotoCamera.height - 1 - y)
@@ -108,7 +108,7 @@ struct HEICTests {
       of: try #require(requests.captures.first))
     #expect(story == ["begin", "will", "did", "photo 30", "movie", "finish"])
     let movie = try #require(made)
-    // Only JPEG files contain their movie.
+    // Only JPEG files can contain the movie.
     #expect(!movie.isEmbedded)
     let pair = try #require(LivePhoto(path: path))
     #expect(pair.movie == .file(movie.path) && pair.photoPath == path)

@@ -10,12 +10,12 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankPhotos
 
-/// Photos with a movie around them.
+/// Live Photos: photos with a short movie from before to after.
 struct LivePhotoTests {
   /// A camera with Live Photos enabled, whose frames begin when the ring buffer accepts them.
   ///
-  /// A request after a frame is served with the next frame. The frames after that wait until the
-  /// movie was begun.
+  /// A request after a frame is served with the next frame. Later frames wait until the movie has
+  /// begun.
   static func camera(
     _ requests: Requests, frames: Range<Int>, after steps: [Int: ScriptedDriver.Step],
     _ output: PhotoOutput = PhotoOutput()
@@ -50,7 +50,7 @@ struct LivePhotoTests {
     return settings
   }
 
-  /// The movie of a capture and its events as short texts.
+  /// The movie of a capture, and the events of the capture as short texts.
   static func movie(of capture: PhotoCapture) async throws -> (LivePhotoMovie?, [String]) {
     var (movie, story): (LivePhotoMovie?, [String]) = (nil, [])
     for await event in capture.events {
@@ -91,7 +91,7 @@ struct LivePhotoTests {
     #expect(numbers == (120..<840).map { $0 })
     let times = asset.frameTimingRows().map(\.time)
     #expect(movie.photoDisplayTime == times[360])
-    // The mark is at the photo's frame.
+    // The timed metadata mark is at the frame of the photo.
     let marks = asset.timedMetadata()
     #expect(marks.map(\.key) == [LivePhoto.stillImageTimeKey])
     #expect(marks.first?.frameIndex == 360 && marks.first?.time == movie.photoDisplayTime)
@@ -103,7 +103,7 @@ struct LivePhotoTests {
     #expect(pair.photoDisplayTime == movie.photoDisplayTime)
     #expect(LivePhoto(path: moviePath) == pair)
 
-    // The photo still decodes, and has the movie in it too.
+    // The photo can still be decoded, and also contains the movie.
     let photo = try bytes(of: path)
     let end = photo.count - (try bytes(of: moviePath)).count
     #expect(try PhotoCamera.number(in: Array(photo[..<end])) == 480)
@@ -121,7 +121,7 @@ struct LivePhotoTests {
     let (requests, scratch) = (Requests(), try Scratch())
     let recorder = Mutex<LivePhotoRecorder?>(nil)
     let startedCounts = Mutex<[Int]>([])
-    // An encoder that needs longer than the movie.
+    // This encoder needs longer than the movie lasts.
     let encoder = ScriptedEncoder { image in
       guard let recorder = recorder.withLock({ $0 }) else { return [] }
       startedCounts.withLock { $0.append(recorder.startedCount) }
@@ -207,7 +207,7 @@ struct LivePhotoTests {
     try await camera.playToEnd()
     for capture in requests.captures { #expect(try await Self.movie(of: capture).0 != nil) }
     #expect(LivePhoto(path: scratch.file("a.jpg"))?.photoPath == scratch.file("a.jpg"))
-    // The movies swap their names.
+    // The movies of two photos swap their names.
     try #require(rename(scratch.file("a.mov"), scratch.file("c.mov")) == 0)
     try #require(rename(scratch.file("b.mov"), scratch.file("a.mov")) == 0)
     try #require(rename(scratch.file("c.mov"), scratch.file("b.mov")) == 0)
@@ -317,7 +317,7 @@ struct LivePhotoTests {
   }
 }
 
-/// An encoder whose result comes from a closure.
+/// A photo encoder whose result comes from a closure.
 private struct ScriptedEncoder: PhotoEncoder {
   let body: @Sendable (PhotoImage) -> [UInt8]
 

@@ -12,7 +12,9 @@ enum ExifTool {
   static let isInstalled = Program.isInstalled("exiftool")
   static let whyNot: Comment = "the exiftool command is not installed"
 
-  /// The values of a file's tags, as numbers where they are.
+  /// The tag values of a file.
+  ///
+  /// Numeric tags are numbers.
   static func values(of path: String) async throws -> [String: String] {
     let finished = try await run("exiftool", ["-n", "-a", "-s", "-EXIF:all", path])
     #expect(finished.status == 0, "\(finished.errors)")
@@ -30,13 +32,13 @@ enum MetadataReader: String, CaseIterable {
     && FileManager.default.fileExists(atPath: "/usr/lib/python3/dist-packages/PIL")
   static let whyNot: Comment = "exiv2, FFmpeg, LibRaw's programs or python3-pil is not installed"
 
-  /// The values of a photo by their names in the Exif standard, as the program prints them.
+  /// The metadata values of a photo as the program prints them, keyed by their Exif names.
   ///
-  /// `Thumbnail` is the size of the thumbnail, and `title` the title in XMP.
+  /// `Thumbnail` is the size of the thumbnail, and `title` is the title in XMP.
   func values(of path: String) async throws -> [String: String] {
     switch self {
     case .exiv2:
-      // A line is `Exif.Photo.ExposureTime  1/500`.
+      // Each line looks like `Exif.Photo.ExposureTime  1/500`.
       let found = try await Self.output("exiv2", ["-q", "-PEXkv", path])
       var values = Self.pairs(in: found, separator: " ") { $0.split(separator: ".").last ?? $0 }
       values["title"] = values["title"]?.replacing("lang=\"x-default\" ", with: "")
@@ -72,7 +74,9 @@ enum MetadataReader: String, CaseIterable {
     return finished.output
   }
 
-  /// The names and values of lines; the first of equal names counts.
+  /// The names and values in lines of output.
+  ///
+  /// If a name occurs twice, the first value counts.
   static func pairs(
     in text: String, separator: Character, name: (Substring) -> Substring = { $0 }
   ) -> [String: String] {
@@ -86,7 +90,7 @@ enum MetadataReader: String, CaseIterable {
     return Dictionary(pairs, uniquingKeysWith: { first, _ in first })
   }
 
-  /// Prints the values of the main image, the size of its thumbnail, and the title in XMP.
+  /// Prints the metadata of the main image, the size of its thumbnail, and the title in XMP.
   private static let pillowScript = """
     import io, sys
     from xml.etree import ElementTree
@@ -122,16 +126,18 @@ enum MetadataReader: String, CaseIterable {
     """
 }
 
-/// Values of photos that other programs must read as they were stored.
+/// Metadata values that other programs must read back as stored.
 enum StoredValues {
-  /// The numbers of the fields; degrees, minutes and seconds of the location.
+  /// The numeric values.
+  ///
+  /// A location has degrees, minutes and seconds.
   private static let numbers: [String: [Double]] = [
     "ExposureTime": [0.002], "ISOSpeedRatings": [800], "FocalLength": [4.5], "WhiteBalance": [1],
     "GPSLatitude": [48, 51, 30.24], "GPSLongitude": [2, 17, 40.2], "GPSAltitude": [12.5],
     "GPSAltitudeRef": [1],
   ]
 
-  /// Adds the values to the settings of a photo.
+  /// Adds the metadata values to the settings of a photo.
   static func store(in settings: inout PhotoSettings) {
     settings.properties = [
       "Make": "Maker", "ExposureTime": "1/500", "ISOSpeedRatings": "800", "FocalLength": "4.5",
@@ -169,7 +175,7 @@ enum StoredValues {
     }
   }
 
-  /// The numbers of `1/500.0 sec`, `48:1, 51:1, 302400:10000` or `4.5 mm`.
+  /// The numbers in a text such as `1/500.0 sec`, `48:1, 51:1, 302400:10000` or `4.5 mm`.
   private static func numbers(in text: String) -> [Double] {
     text.split { " ,".contains($0) }.compactMap { word in
       let parts = word.split { "/:".contains($0) }.map { Double($0) }

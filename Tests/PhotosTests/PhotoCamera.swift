@@ -10,7 +10,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankPhotos
 
-/// A scripted camera of 240 fps, with the number of each frame painted in its image.
+/// A scripted camera of 240 fps that paints the number of each frame in its image.
 struct PhotoCamera {
   static let (width, height) = (128, 96)
   static let rate = FrameRate(240)
@@ -54,7 +54,7 @@ struct PhotoCamera {
     base + (try SyntheticDriver.microseconds(ofFrame: Int64(number), at: rate))
   }
 
-  /// The bytes of some frames.
+  /// The image bytes of some frames.
   static func images(
     _ numbers: Range<Int>, layout: SyntheticDriver.Settings.Layout = .mjpeg
   ) throws -> [[UInt8]] {
@@ -80,7 +80,7 @@ struct PhotoCamera {
     }
   }
 
-  /// Waits until the script is over.
+  /// Waits until the script has ended.
   func playToEnd() async throws {
     let events = session.events
     try await session.startRunning()

@@ -12,7 +12,7 @@ import Testing
 
 /// The files of photos, checked with ExifTool and libav's decoders.
 struct PhotoFileTests {
-  /// Takes one photo of a mode of the synthetic camera, into a file.
+  /// Takes one photo in a mode of the synthetic camera, into a file.
   private func photo(
     _ mode: String, as name: String, in scratch: Scratch, of size: String = "320x240",
     _ change: (inout PhotoSettings) -> Void = { _ in }
@@ -83,7 +83,7 @@ struct PhotoFileTests {
     let scratch = try Scratch()
     let photo = try await photo("/yuyv", as: name, in: scratch, StoredValues.store)
     let found = try await reader.values(of: scratch.file(name))
-    // FFmpeg ignores the thumbnail and XMP, and PNG files have neither.
+    // FFmpeg ignores thumbnails and XMP. PNG files have neither.
     let isWhole = name.hasSuffix("jpg") && reader != .ffprobe
     StoredValues.expect(
       found, like: photo, by: reader,
@@ -165,12 +165,12 @@ struct PhotoFileTests {
       }
     }
     #expect(try luma(made) == luma(whole))
-    // The header of another application, and comments of the encoder, are left out.
+    // The JFIF header and comments of the camera are not copied.
     #expect(!made.contains(sequence: Array("JFIF".utf8)))
     #expect(!made.contains(sequence: Array("Lavc".utf8)))
   }
 
-  /// Removes the DHT segments.
+  /// Removes the DHT segments, which contain the Huffman tables.
   private func removingTables(of file: [UInt8]) -> [UInt8] {
     var (result, position) = (Array(file.prefix(2)), 2)
     while position + 4 <= file.count {
@@ -195,7 +195,7 @@ struct PhotoFileTests {
       for _ in 0..<4 {
         damaged[Int.random(in: 2..<700, using: &random)] = UInt8.random(in: 0...255, using: &random)
       }
-      // Parsing damaged data always ends.
+      // Damaged data must not keep the parser busy forever.
       _ = damaged.withUnsafeBytes { JPEGFile(parsing: $0)?.size }
     }
   }

@@ -9,12 +9,12 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankPhotos
 
-/// Photos of connections that rotate, mirror and zoom.
+/// Photos with rotation, mirroring and zoom of the connection.
 struct PhotoGeometryTests {
   private let width = PhotoCamera.width
   private let height = PhotoCamera.height
 
-  /// Takes a photo of the fourth of some frames.
+  /// Takes a photo of the fourth frame.
   private func photo(
     _ format: PhotoFormat, layout: SyntheticDriver.Settings.Layout = .mjpeg, angle: Int = 0,
     isMirrored: Bool = false, zoom: Double = 1
@@ -75,7 +75,7 @@ struct PhotoGeometryTests {
           ).bytes
         }
         let number = FrameNumberPattern.read(width: width, height: height) { x, y in
-          // The position of the camera's pixel in the photo.
+          // The position in the photo that a pixel of the camera must have.
           var position =
             switch angle {
             case 90: (height - 1 - y, x)

@@ -56,7 +56,7 @@ struct PhotoLightTests {
       photos.prefix(3).map { $0.exif["ExposureBiasValue"] } == ["-1/2", "0/1", "1/2"])
     #expect(photos.map { $0.exif["ExposureMode"] } == ["0", "0", "0", "1"])
     #expect(photos.last?.exif["ExposureTime"] == "1/100")
-    // A capture ends when the exposure is restored, and not before.
+    // A capture ends only after the exposure is restored.
     #expect(value(.exposureBias) == 1)
     #expect(try controls.exposureMode == .custom)
     #expect(try controls.exposureDuration == MediaTime(3, over: 1_000))
@@ -70,7 +70,8 @@ struct PhotoLightTests {
     ] {
       let control = try controls.find(.brightness)
       _ = try controls.set(try #require(control), Int64(brightness))
-      // The driver may have filled all of its buffers before.
+      // The driver may have filled all of its buffers before the change, so those frames are
+      // skipped.
       let count = machine.callCount(CVideo4Linux_VIDIOC_DQBUF)
       while machine.callCount(CVideo4Linux_VIDIOC_DQBUF) < count + 32 { usleep(500) }
       let seen = Mutex<[Int64]>([])
@@ -78,7 +79,7 @@ struct PhotoLightTests {
       var settings = PhotoSettings()
       settings.photoCount = 3
       settings.flashMode = mode
-      // Called when a photo is stored, while the capture continues.
+      // This closure is called when a photo is stored, while the capture continues.
       settings.destination = .files { [machine] photo in
         let led = machine.controlValue(ControlID.flashMode.rawValue)
         seen.withLock { $0.append(led) }
@@ -87,7 +88,7 @@ struct PhotoLightTests {
       let photos = try await photos(settings)
       #expect(photos.count == 3)
       #expect(seen.withLock { $0 }.allSatisfy { $0 == lit }, "\(mode) at \(brightness)")
-      // Without a request for light, the camera reports its LED.
+      // Without a flash request, the photo states that the camera has an LED.
       #expect(photos.allSatisfy { $0.exif["Flash"] == (mode == .off ? "0" : flash) })
       #expect(value(.flashMode) == 0)
     }
@@ -114,7 +115,8 @@ struct PhotoLightTests {
     try await session.startRunning()
     var settings = PhotoSettings()
     settings.bracket = Array(repeating: .automatic(bias: 500), count: 1_000)
-    // The next exposure waits for the photo, so the thread that stores the second one stops in time.
+    // The next exposure waits for the photo, so a stop while the second one is stored is early
+    // enough.
     let scratch = try Scratch()
     settings.destination = .files { [output] photo in
       if photo.index == 1 { output.stopAll() }

@@ -34,7 +34,8 @@ struct PhotoOutputTests {
     var random = SeededGenerator(seed: 7)
     let scratch = try Scratch()
     let requests = Requests()
-    // As many captures may be pending as the output allows; each that is finished allows another.
+    // As many captures may be pending as the output allows. Each finished capture allows another
+    // one.
     let credits = DispatchSemaphore(value: 0)
     for _ in 0..<48 { credits.signal() }
     let frames = try PhotoCamera.frames(0..<frameCount)
@@ -45,7 +46,7 @@ struct PhotoOutputTests {
     var next = 0
     for (number, frame) in frames.enumerated() {
       steps.append(frame)
-      // A quarter of a period is the grid of the instants.
+      // The instants are on a grid of a quarter of a frame period.
       while next < photoCount, instants[next] / 4 == number {
         let time = try PhotoCamera.time(number) + Int64(instants[next] % 4) * 1_041
         steps += [.action { credits.wait() }, requests.step(at: time)]
@@ -143,7 +144,7 @@ struct PhotoOutputTests {
     requests.join(camera.output)
     try await camera.playToEnd()
     let capture = try #require(requests.captures.first)
-    // 50 ms are twelve periods.
+    // The interval of 50 ms is twelve frame periods.
     #expect(
       await story(of: capture) == ["will begin", "will capture"]
         + [2, 14, 26, 38, 50, 62].map { "photo \($0)" } + ["did capture", "did finish"])
@@ -305,7 +306,7 @@ struct PhotoOutputTests {
     var burst = PhotoSettings(format: .png)
     burst.photoCount = 3
     let photos = try await output.photos(with: burst)
-    // The camera waits while no photo is requested.
+    // The camera waits while no photo is requested, so the frames are consecutive.
     #expect(photos.map(\.frameIndex) == [0, 1, 2])
     #expect(
       try photos.map { try PhotoCamera.number(in: $0.data ?? [], codec: "png") } == [0, 1, 2])

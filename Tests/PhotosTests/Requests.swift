@@ -5,7 +5,7 @@ import OvercrankPhotos
 import Synchronization
 import TestSupport
 
-/// The photo requests of a script, with their captures and errors.
+/// The photo requests that a script makes, with their captures and errors.
 final class Requests: Sendable {
   struct State {
     var output: PhotoOutput?
@@ -18,7 +18,7 @@ final class Requests: Sendable {
   var captures: [PhotoCapture] { state.withLock { $0.captures } }
   var errors: [MediaError] { state.withLock { $0.errors } }
 
-  /// A step that requests photos.
+  /// A script step that requests photos.
   func step(
     _ settings: PhotoSettings = PhotoSettings(), at time: Int64? = nil
   ) -> ScriptedDriver.Step {
@@ -38,6 +38,6 @@ final class Requests: Sendable {
     }
   }
 
-  /// A step that stops the last capture.
+  /// A script step that stops the last capture.
   var stop: ScriptedDriver.Step { .action { [self] in captures.last?.stop() } }
 }

@@ -11,7 +11,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankPhotos
 
-/// Photos in a larger mode than the one of the stream.
+/// Photos in a camera mode that is larger than the mode of the stream.
 struct StillModeTests {
   private let scratch: Scratch
   private let input: DeviceInput
@@ -42,7 +42,7 @@ struct StillModeTests {
     let capture = try output.capturePhoto(with: settings("a.jpg"))
     let events = await story(of: capture)
     #expect(events.count == 5 && events.last == "did finish", "\(events)")
-    // The mode is restored when the capture has ended.
+    // The mode of the stream is restored when the capture has ended.
     #expect(input.format.id.hasPrefix("640x480@120") && input.requestedFrameRate == rate)
     let resolved = capture.resolvedSettings
     #expect(resolved.width * resolved.height == largest)
@@ -84,7 +84,7 @@ struct StillModeTests {
     #expect(report.take.ledger.isBalanced && report.files.allSatisfy(\.ledger.isBalanced))
     let stored = report.files.map(\.ledger.stored)
     #expect(report.take.ledger.stored == stored[0] + stored[1])
-    // The frames between the files are in the ledger of the take alone.
+    // The frames between the files count only in the ledger of the whole take.
     #expect(report.take.gaps.contains { $0.cause == .lostDevice })
     #expect(report.take.ledger.lostDevice > report.files.map(\.ledger.lostDevice).reduce(0, +))
   }
@@ -110,7 +110,7 @@ struct StillModeTests {
     let other = settings("b.jpg")
     var settings = PhotoSettings()
     settings.isHighResolutionPhotoEnabled = true
-    // Called while the photo is in progress.
+    // This closure is called while the photo is in progress.
     settings.destination = .files { [scratch] _ in
       requests.request(other)
       requests.request(PhotoSettings())
@@ -128,7 +128,7 @@ struct StillModeTests {
     await session.stopRunning()
     #expect(await story(of: capture).first == "will begin")
     #expect(input.format.id.hasPrefix("640x480@120"))
-    // The next start has the mode, and takes photos.
+    // The next start uses the mode of the stream, and photos can be taken.
     try await session.startRunning()
     #expect(try await output.photos(with: PhotoSettings()).map(\.width) == [640])
     await session.stopRunning()

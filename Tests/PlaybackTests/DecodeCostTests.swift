@@ -6,13 +6,13 @@ import OvercrankPlayback
 import TestSupport
 import Testing
 
-/// The packets that a player decodes for its commands, counted.
+/// The number of packets that a player decodes for each command.
 struct DecodeCostTests {
   private let scratch: Scratch
 
   init() throws { scratch = try Scratch() }
 
-  /// Shows a frame by a seek, without the frames that are decoded in advance.
+  /// Seeks to a frame and shows it, without decoding frames in advance.
   private func show(_ frame: Int64, _ stage: Stage) -> Int? {
     stage.player.seek(to: MediaTime(frame, over: 240))
     while stage.player.state == .seeking, stage.player.decodeNext() {}
@@ -27,7 +27,8 @@ struct DecodeCostTests {
     for frame: Int64 in [430, 75, 299, 181, 359, 62, 477] {
       let before = stage.player.sentPacketCount
       #expect(show(frame, stage) == Int(frame))
-      // The decoder for long distances has several threads, and each delays it by a frame.
+      // The decoder for long distances has several threads, and each thread delays its output by a
+      // frame.
       let sent = stage.player.sentPacketCount - before
       #expect(sent <= Int(frame % 60) + 1 + 24, "frame \(frame)")
     }
@@ -60,8 +61,8 @@ struct DecodeCostTests {
       #expect(stage.number(at: Int64(refresh) * 1_000_000_000 / 60) != nil)
     }
     #expect(stage.player.ledger.late == 0)
-    // 20 groups of 24 frames, each with the delay of a decoder. A group at the end of what is decoded
-    // in advance is decoded twice.
+    // The clip has 20 GOPs of 24 frames, and each costs the delay of a decoder. The GOP at the end
+    // of the read-ahead is decoded twice.
     let sent = stage.player.sentPacketCount - before
     #expect(sent <= 2 * 480 + 20 * 6)
   }

@@ -9,12 +9,12 @@ import Testing
 
 @testable import OvercrankPlayback
 
-/// The decode jobs of a player, done by the test itself.
+/// The decode jobs of a player, carried out by the test itself.
 struct DecodeJobTests {
   private let scratch: Scratch
   private let stage: Stage
 
-  /// A movie of 240 fps in which each frame is a key frame, shown at its middle.
+  /// Makes a movie of 240 fps in which each frame is a key frame, and shows its middle.
   init() throws {
     scratch = try Scratch()
     stage = try Stage(try Movies.painted(scratch, gop: 1))
@@ -22,9 +22,9 @@ struct DecodeJobTests {
     #expect(stage.number(at: 0) == 240)
   }
 
-  /// Takes the next job, and gives it its frames one by one, each at a time in milliseconds.
+  /// Takes the next job and decodes its frames one by one, in the given milliseconds for each.
   ///
-  /// - Returns: The frames that the job gave before it was stopped.
+  /// - Returns: The frames that were decoded before the job was stopped.
   private func decode(each milliseconds: Int64) throws -> (job: DecodeJob, given: [Int]) {
     let job = try #require(stage.player.core.perform { $0.nextJob($1) })
     var given: [Int] = []
@@ -43,14 +43,14 @@ struct DecodeJobTests {
 
   @Test func `A decode job ends when playback has passed the next frame`() throws {
     try stage.player.setRate(1)
-    // A frame for each refresh takes 5 ms, which is soon enough for all.
+    // Decoding one frame per refresh in 5 ms is fast enough for all frames.
     let (job, given) = try decode(each: 5)
     #expect(job.frames.count >= 8 && given == job.frames)
-    // With 50 ms, playback catches up.
+    // Decoding in 50 ms per frame is too slow, and playback catches up.
     let late = try decode(each: 50)
     #expect(late.given.count < late.job.frames.count)
     #expect(late.job.frames[late.given.count] < due(rate: 1))
-    // The next job begins with the frame that is due.
+    // The next job begins with the frame that is due then.
     let next = try decode(each: 1)
     #expect(try #require(next.given.first) >= due(rate: 1) - next.given.count)
   }
@@ -59,7 +59,8 @@ struct DecodeJobTests {
     try stage.player.setRate(-1)
     let (job, given) = try decode(each: 5)
     #expect(job.frames.count >= 4 && given == job.frames)
-    // A pass ends with the frame that is needed first. A slow one gives the others in time.
+    // The last frame of a pass is the one that is needed first. A slow pass is not too late for the
+    // other frames.
     let slow = try decode(each: 20)
     let rest = slow.job.frames.dropFirst(slow.given.count)
     #expect(slow.given.count > 2 && rest.allSatisfy { $0 > due(rate: -1) })
@@ -69,7 +70,7 @@ struct DecodeJobTests {
     try stage.player.setRate(1)
     let late = try decode(each: 400)
     #expect(late.given == Array(late.job.frames.prefix(1)))
-    // It is shown, although playback passed it 96 frames ago.
+    // The frame is shown although playback passed it 96 frames ago.
     #expect(stage.player.frame(at: stage.clock.now)?.index == late.given[0])
     let next = try decode(each: 400)
     #expect(next.given.count == 1 && next.given[0] > late.given[0] + 16)
@@ -87,14 +88,15 @@ struct DecodeJobTests {
       given.append(frame)
       guard try stage.give(frame, of: job) else { break }
     }
-    // The first frame is soon enough. The second one is given when playback has passed the third.
+    // The first frame is early enough. The second one is decoded after playback has passed the
+    // third.
     #expect(given.count == 2 && job.frames.count > 2)
   }
 
   @Test func `A frame that no display refresh shows is not decoded`() throws {
     try stage.player.setRate(1)
     _ = stage.player.frame(at: MediaTime(nanoseconds: Stage.start + 50_000_000))
-    // Frame 253 is due between two refreshes, which show 252 and 256.
+    // Frame 253 is due between two refreshes, which show frames 252 and 256.
     stage.clock.advance(by: 56_000_000)
     let (job, _) = try decode(each: 0)
     #expect(!job.frames.contains(253) && job.frames.contains(256))
@@ -104,7 +106,7 @@ struct DecodeJobTests {
     let range = try TimeRange(start: MediaTime(seconds: 1), end: MediaTime(5, over: 4))
     try stage.player.setLoop(range)
     try stage.player.setRate(1)
-    // At the end of the loop, frames of its start are needed.
+    // At the end of the loop, the frames at the start of the loop are needed.
     stage.clock.advance(by: 200_000_000)
     let (job, given) = try decode(each: 1)
     #expect(given == job.frames)
@@ -119,7 +121,7 @@ struct DecodeJobTests {
     #expect(core.openDecoderCount == 2 && stage.player.sentPacketCount == sent)
   }
 
-  /// Compositions of the whole clip six times: as it is, reversed, and forward and back.
+  /// Compositions of the whole clip six times: forward, reversed, or alternating.
   enum Order: CaseIterable {
     case forward, reversed, pingPong
 
@@ -129,7 +131,7 @@ struct DecodeJobTests {
       self == .reversed || self == .pingPong && !copy.isMultiple(of: 2)
     }
 
-    /// The frames near a composition time, which is in units of frames.
+    /// The frames near a composition time, which is given in frames.
     func frames(near position: Rational) throws -> Set<Int> {
       Set(
         try [-1, 0, 1].map { (slack: Int128) in
@@ -141,8 +143,9 @@ struct DecodeJobTests {
     }
   }
 
-  /// Whatever the order of the frames and however slow the decoder, no job decodes a frame that no
-  /// refresh will show, except for its first one.
+  /// A job decodes only frames that a refresh will show, except for the first one.
+  ///
+  /// This holds for any order of frames and for a slow decoder.
   @Test(arguments: Order.allCases, [2, 7, 23, 60] as [Int64])
   func `Decode jobs decode only frames that a display refresh shows`(
     _ order: Order, _ milliseconds: Int64
@@ -164,7 +167,7 @@ struct DecodeJobTests {
       try stage.player.setRate(Rational(rate))
       let core = stage.player.core
       var (elapsed, refresh, jobCount) = (Rational.zero, 0 as Int128, 0)
-      /// The frames that the refreshes from now on show, or show if they come a little off the grid.
+      /// The frames that coming refreshes show, or show if they are a little early or late.
       func coming() throws -> Set<Int> {
         var shown: Set<Int> = []
         for count in 0...64 as ClosedRange<Int128> {
@@ -210,10 +213,11 @@ struct DecodeJobTests {
     stage.clock.advance(by: 50_000_000)
     #expect(player.frame(at: stage.clock.now)?.index == 250)
     try player.setRate(-1)
-    // Frame 248 is due. Frame 255 lies before it in this direction, but playback came from 252.
+    // Frame 248 is due. Frame 255 comes before it in this direction, but playback turned around at
+    // frame 252.
     stage.clock.advance(by: 16_000_000)
     #expect(player.frame(at: stage.clock.now)?.index == 250)
-    // Frame 247 is due, and then 245, after 246.
+    // Frame 245 is due now, and 246 is the last decoded frame that was due.
     stage.clock.advance(by: 12_000_000)
     #expect(player.frame(at: stage.clock.now)?.index == 246)
   }
@@ -224,7 +228,7 @@ struct DecodeJobTests {
     try player.setRate(1)
     let job = try #require(player.core.perform { $0.nextJob($1) })
     for frame in [246, 255, 299] { _ = try stage.give(frame, of: job) }
-    /// The frame that is shown after a number of milliseconds.
+    /// The frame that is shown after some milliseconds of playback.
     func shown(after milliseconds: Int64) -> (Int?, Bool?) {
       let frame = player.frame(at: MediaTime(nanoseconds: Stage.start + milliseconds * 1_000_000))
       return (frame?.index, frame?.isCurrent)
@@ -242,7 +246,7 @@ struct DecodeJobTests {
 }
 
 extension Stage {
-  /// Gives a job a blank image for one of its frames.
+  /// Completes one frame of a job with a blank image.
   ///
   /// - Returns: Whether the job continues.
   fileprivate func give(_ frame: Int, of job: DecodeJob) throws -> Bool {

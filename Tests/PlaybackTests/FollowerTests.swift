@@ -7,7 +7,7 @@ import OvercrankPlayback
 import TestSupport
 import Testing
 
-/// A player that follows another on the clock of its audio.
+/// A player that follows another player, whose audio gives the clock.
 struct FollowerTests {
   private let scratch: Scratch
 
@@ -21,7 +21,7 @@ struct FollowerTests {
       Composition(other.mediaSource()), of: [other], origin: MediaTime(90, over: 240),
       besideOrigin: MediaTime(30, over: 240))
     defer { follower.close() }
-    /// The frames of one refresh.
+    /// The frames that both players show at one refresh.
     func frames() throws -> [Int] {
       stage.work()
       follower.decodePending()
@@ -52,7 +52,7 @@ struct FollowerTests {
       for _ in 0..<3 {
         stage.play(for: 20_000_000)
         let shown = try frames()
-        // After the second clip has ended, its last frame stays.
+        // After the end of the second clip, its last frame stays.
         #expect(shown[1] == min(479, shown[0] + 60))
       }
     }

@@ -7,7 +7,7 @@ import OvercrankPlayback
 import TestSupport
 import Testing
 
-/// The frame on screen at each host time, compared with a model that is computed here.
+/// The frame on screen at each host time, compared with a model in this file.
 struct GoldenTableTests {
   private let scratch: Scratch
 
@@ -19,11 +19,12 @@ struct GoldenTableTests {
     8, 32,
   ]
 
-  /// Refreshes at 60 Hz, in nanoseconds after the start.
+  /// The times of refreshes at 60 Hz, in nanoseconds after the start.
   private static let refreshes = (0...125).map { Int64($0) * 16_666_667 }
 
-  /// Returns the frame at a composition time of a clip at 240 fps: the frame that begins there, or
-  /// in reverse the frame that ends there.
+  /// Returns the frame at a composition time of a 240 fps clip.
+  ///
+  /// It is the frame that begins there, or in reverse the frame that ends there.
   private static func frame(
     at time: Rational, count: Int64 = 480, isBackward: Bool = false
   ) throws -> Int {
@@ -34,12 +35,12 @@ struct GoldenTableTests {
     return Int(min(max(0, index), Int128(count) - 1))
   }
 
-  /// Seconds of a number of nanoseconds.
+  /// Converts nanoseconds to seconds.
   private static func seconds(_ nanoseconds: Int64) -> Rational {
     Rational(Int128(nanoseconds), over: 1_000_000_000)
   }
 
-  /// Returns the refreshes at which a player shows another frame than the model.
+  /// Returns the refreshes at which a player shows a different frame than the model.
   private static func differences(
     _ stage: Stage, delay: Int64 = 0, _ model: (Int64) throws -> Int?
   ) throws -> [String] {
@@ -142,7 +143,7 @@ struct GoldenTableTests {
       }
       let now = Self.seconds(time)
       let half = Rational(1, over: 2)
-      // From the edit on: 0.5 to 1.5 s play the source from 0.5 to 1 s.
+      // After the edit, 0.5 to 1.5 s of the composition play 0.5 to 1 s of the source.
       let position =
         time <= edit || now < half ? now : now < 3 * half ? half + (now - half) / 2 : now - half
       return try Self.frame(at: position)
@@ -180,7 +181,7 @@ struct GoldenTableTests {
       let wanted = try Self.frame(at: position, isBackward: rate < .zero)
       #expect(stage.number(at: time) == wanted, "refresh \(number)")
       if let next = changes[number] {
-        // A change takes effect at the next whole sample.
+        // A change of the rate takes effect at the next whole audio sample.
         let sample = try (now * 48_000).rounded(.towardPositiveInfinity)
         let start = Rational(sample, over: 48_000)
         (base, since, rate) = (base + rate * (start - since), start, next)

@@ -12,7 +12,7 @@ struct LoopTests {
 
   init() throws { scratch = try Scratch() }
 
-  /// Plays a loop, and compares the samples at which it begins again with the exact instants.
+  /// Plays a loop, and compares the samples at which the loop restarts with the exact times.
   @Test(arguments: [Rational.one, Rational(3, over: 2), Rational(-1)])
   func `Audio of a loop is exact to the sample over 1000 repetitions`(_ rate: Rational) throws {
     let asset = try Movies.chirp(scratch, seconds: 10)
@@ -29,8 +29,8 @@ struct LoopTests {
     let length = try (period * Rational(Int64(count)) * 48_000).rounded(.towardPositiveInfinity)
     stage.play(for: Int64(length) * 1_000_000_000 / 48_000 + 50_000_000)
     let samples = try #require(stage.sink).samples
-    // At each repetition, the first sample at or after the exact instant is the first of the range.
-    // A crossfade of 240 samples may follow it.
+    // At each repetition, the first sample at or after the exact time is the first sample of the
+    // range. A crossfade of 240 samples may follow.
     var worst = 0.0
     for number in 1...count {
       let exact = period * Rational(Int64(number)) * 48_000
@@ -54,7 +54,7 @@ struct LoopTests {
   ) throws {
     let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)
-    // A loop of 0.1 s: the frames 24 to 47, again and again.
+    // The loop of 0.1 s has frames 24 to 47.
     let range = try TimeRange(start: MediaTime(1, over: 10), duration: MediaTime(1, over: 10))
     stage.player.seek(to: isBackward ? range.end : range.start)
     try stage.player.setLoop(range)

@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A simulated playback device, which plays in the time of a virtual clock.
+/// A simulated audio device that plays by a virtual clock.
 private final class FakeOutputCard: ALSAOutputCalls {
   struct State {
     var openResult: CInt = 0
@@ -18,7 +18,7 @@ private final class FakeOutputCard: ALSAOutputCalls {
     var isGone = false
     var bytes: [UInt8] = []
   }
-  /// The samples between the buffer and the loudspeaker.
+  /// The delay between the buffer and the loudspeaker, in samples.
   static let latency: Int64 = 240
   let state = Mutex(State())
 

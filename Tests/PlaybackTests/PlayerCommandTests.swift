@@ -9,17 +9,19 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// Random commands, and each command by itself.
+/// Random player commands, and each command alone.
 struct PlayerCommandTests {
   private let scratch: Scratch
 
   init() throws { scratch = try Scratch() }
 
-  /// The number of random commands; more for a long run.
+  /// The number of random commands, which is larger in a full test run.
   private static let commandCount =
     ProcessInfo.processInfo.environment["OVERCRANK_PLAYER_COMMANDS"].flatMap { Int($0) } ?? 400
 
-  /// A position that moves by one rate from a time on, computed without the player.
+  /// A model of the position, which moves at one rate from a given time.
+  ///
+  /// It is computed without the player.
   private struct Model {
     var base: Rational
     var since: Rational
@@ -46,7 +48,7 @@ struct PlayerCommandTests {
     }
   }
 
-  /// Gives random commands, and compares the position with the model after each.
+  /// Gives a random command, and compares the position with the model after it.
   private func command(
     _ stage: Stage, _ random: inout SeededGenerator, _ edits: [Composition]
   ) throws {
@@ -177,7 +179,7 @@ struct PlayerCommandTests {
     #expect(player.ledger.isBalanced)
     player.close()
     #expect(player.state == .closed)
-    // The stream of events ends, and the last one is the end.
+    // The stream of events ends, and its last event is the end.
     var last: PlayerEvent?
     for await event in events { last = event }
     #expect(last?.kind == .state(.closed))
@@ -194,7 +196,7 @@ struct PlayerCommandTests {
       stage.player.step(by: step)
       #expect(stage.number(at: 1) == wanted)
     }
-    // During playback, a step pauses.
+    // A step during playback pauses the player.
     try stage.player.setRate(1)
     #expect(stage.number(at: 500_100_000) == 120)
     stage.player.step(by: -1)
@@ -274,7 +276,7 @@ struct PlayerCommandTests {
     try stage.player.setRate(1)
     for refresh in 0...60 { _ = stage.number(at: Int64(refresh) * 16_666_667) }
     let ledger = stage.player.ledger
-    // 61 refreshes; one second at 240 fps.
+    // One second at 240 fps has 61 refreshes, both ends included.
     #expect(ledger.shown == 61 && ledger.skippedByRate == 180 && ledger.late == 0)
     #expect(ledger.due == 241)
   }
@@ -287,7 +289,7 @@ struct PlayerCommandTests {
     if rate < .zero { stage.player.seek(to: MediaTime(1, over: 5)) }
     _ = stage.number(at: 0)
     try stage.player.setRate(rate)
-    // The end comes after 0.2 s, between two refreshes.
+    // The end of the clip comes after 0.2 s, between two refreshes.
     for time in [50_000_000, 300_000_000, 400_000_000] as [Int64] { _ = stage.number(at: time) }
     #expect(stage.player.state == .ended)
     #expect(stage.player.ledger.due == 48 && stage.player.ledger.isBalanced)

@@ -5,7 +5,8 @@ import Testing
 @testable import OvercrankPlayback
 
 struct PlayerStateTests {
-  /// The table in the documentation of ``PlayerState``; nil where an input changes nothing.
+  /// The table in the documentation of ``PlayerState``; nil where an input does not change the
+  /// state.
   private static let table: [(PlayerState, [PlayerState?])] = [
     (.paused, [.playing, .scheduled, nil, .seeking, nil, nil, nil, nil, .closed]),
     (.seeking, [nil, .scheduled, nil, .seeking, .paused, .playing, nil, nil, .closed]),

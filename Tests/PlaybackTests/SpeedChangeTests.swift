@@ -7,21 +7,21 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// Audio across changes of speed, read back from the sink sample by sample.
+/// Audio across changes of the playback rate, read back from the sink sample by sample.
 struct SpeedChangeTests {
   private let scratch: Scratch
 
   init() throws { scratch = try Scratch() }
 
-  /// A rate from one sample on.
+  /// A change to a rate at a sample.
   private struct Change {
     let sample: Int
     let rate: Rational
-    /// The samples between the command and the change.
+    /// The number of samples between the command and the change.
     let latency: Int
   }
 
-  /// Plays random rates, and returns the changes.
+  /// Plays at random rates, and returns the changes.
   private func changes(
     _ stage: Stage, count: Int, length: Double, seed: UInt64
   ) throws -> [Change] {
@@ -31,7 +31,7 @@ struct SpeedChangeTests {
     for _ in 0..<count {
       let magnitude = Rational(
         .random(in: 1...32, using: &random), over: .random(in: 1...32, using: &random))
-      // Towards the middle, so that the ends are not reached.
+      // The direction is toward the middle of the movie, so that its ends are not reached.
       let isBackward = position > length / 2
       let rate = isBackward ? -magnitude : magnitude
       let nanoseconds = Int64.random(in: 1...60, using: &random) * 1_234_567
@@ -47,7 +47,7 @@ struct SpeedChangeTests {
     return changes
   }
 
-  /// Returns the source time of each sample from the first change on.
+  /// Returns the source time of each sample after the first change.
   private func model(_ changes: [Change], start: Double, end: Int) -> [Double] {
     var times: [Double] = []
     var position = start
@@ -74,7 +74,7 @@ struct SpeedChangeTests {
     let times = model(changes, start: 30, end: samples[0].count)
     #expect(times.count == samples[0].count - first)
     var (worst, lowest) = (0.0, 1.0)
-    // The fade from the pause takes 5 ms.
+    // The fade-in after the pause takes 5 ms.
     for (offset, time) in times.enumerated().dropFirst(240) {
       let error = Chirp.error(samples, at: first + offset, expected: time)
       worst = max(worst, abs(error))
@@ -82,7 +82,7 @@ struct SpeedChangeTests {
     }
     #expect(worst < 0.001, "the source time is off by \(worst) s")
     #expect(lowest > 0.95, "the level falls to \(lowest)")
-    // Render-ahead and one period.
+    // The latency is the render-ahead and one period.
     let latencies = changes.map(\.latency)
     #expect((latencies.max() ?? .max) <= sink.renderAhead + sink.period)
     #expect(stage.player.audioError == nil)
@@ -137,7 +137,7 @@ struct SpeedChangeTests {
     #expect(Chirp.level(samples, at: muted - 1) > 0.9)
     #expect((muted + 240..<heard).allSatisfy { Chirp.level(samples, at: $0) == 0 })
     #expect(Chirp.level(samples, at: heard + 240) > 0.9)
-    // The source continued in the meantime.
+    // The source continued while the player was muted.
     #expect(
       abs(Chirp.error(samples, at: heard + 300, expected: Double(heard + 300 - 1_440) / 48_000))
         < 0.001)
@@ -152,13 +152,13 @@ struct SpeedChangeTests {
     stage.play(for: 300_000_000)
     #expect(stage.player.state == .playing)
     let samples = try #require(stage.sink).samples
-    // The first whole sample after 0.123456789 s.
+    // Before this sample, the first one after 0.123456789 s, there is only silence.
     #expect((0..<5_926).allSatisfy { Chirp.level(samples, at: $0) == 0 })
     for index in 6_200..<10_000 {
       let expected = Double(index) / 48_000 - 0.123456789
       #expect(abs(Chirp.error(samples, at: index, expected: expected)) < 0.000_02)
     }
-    // A start in the past is in phase too.
+    // A start time in the past gives audio in phase too.
     let late = try Stage(asset, hasAudio: true)
     late.play(for: 100_000_000)
     try late.player.play(atHostTime: MediaTime(nanoseconds: Stage.start + 40_000_000), rate: 2)

@@ -8,7 +8,9 @@ import OvercrankMediaCore
 import OvercrankPlayback
 import TestSupport
 
-/// A player on a virtual clock, whose work is done on the test's thread.
+/// A player on a virtual clock.
+///
+/// Its work is done on the test's thread.
 final class Stage {
   /// The host time at which the player was created, in nanoseconds.
   static let start: Int64 = 5_000_000_000
@@ -38,20 +40,20 @@ final class Stage {
       Composition(asset.mediaSource()), of: [asset], hasAudio: hasAudio, change)
   }
 
-  /// Does all work that is due.
+  /// Does all the work that is due.
   func work() {
     if sink != nil { player.renderAudio() }
     player.decodePending()
   }
 
-  /// Returns the number painted on the frame at a host time, counted from the start.
+  /// Returns the number painted on the frame that is shown at a host time, relative to the start.
   func number(at nanoseconds: Int64) -> Int? {
     clock.set(Self.start + nanoseconds)
     work()
     return player.frame(at: clock.now).flatMap { PaintedBlocks.number(in: $0.image) }
   }
 
-  /// Advances the clock in steps of a period of the sink, and renders.
+  /// Advances the clock in steps of the sink's period, and renders audio.
   func play(for nanoseconds: Int64) {
     var rest = nanoseconds
     while rest > 0 {
@@ -78,7 +80,7 @@ enum Movies {
     return try Asset(path: path)
   }
 
-  /// A movie of the chirp alone.
+  /// A movie with only the chirp.
   static func chirp(_ scratch: Scratch, seconds: Double) throws -> Asset {
     var recipe = MovieRecipe()
     recipe.timescale = 48_000
@@ -89,15 +91,17 @@ enum Movies {
   }
 }
 
-/// A signal whose phase encodes the source time at each sample.
+/// A signal whose phase encodes the source time of each sample.
 ///
-/// One channel is the cosine and the other the sine of a phase that rises with time, ever faster. Its
-/// frequency is low enough for 32 times the speed.
+/// One channel is the cosine and the other the sine of a phase that rises faster and faster. The
+/// frequency stays low enough to play at 32 times the speed.
 enum Chirp {
   static let sampleRate = 48_000
   static let amplitude = 0.5
 
-  /// The phase at a source time, in radians: from 20 Hz upwards, by half a hertz per second.
+  /// The phase at a source time, in radians.
+  ///
+  /// The frequency starts at 20 Hz and rises by half a hertz per second.
   static func phase(at seconds: Double) -> Double {
     2 * .pi * (20 * seconds + 0.25 * seconds * seconds)
   }
@@ -114,17 +118,17 @@ enum Chirp {
     return audio
   }
 
-  /// Returns the difference between the source time that a sample encodes and an expected one, in
+  /// Returns the difference between the source time that a sample encodes and the expected time, in
   /// seconds.
   ///
-  /// The result is unambiguous below half a period of the chirp.
+  /// The result is unique if the difference is below half a period of the chirp.
   static func error(_ samples: [[Float]], at index: Int, expected seconds: Double) -> Double {
     let measured = atan2(Double(samples[1][index]), Double(samples[0][index]))
     let difference = remainder(measured - phase(at: seconds), 2 * .pi)
     return difference / (2 * .pi * (20 + 0.5 * seconds))
   }
 
-  /// The level of a sample, 1 where the chirp is complete.
+  /// The level of a sample: 1 where the chirp has full volume.
   static func level(_ samples: [[Float]], at index: Int) -> Double {
     hypot(Double(samples[0][index]), Double(samples[1][index])) / amplitude
   }

@@ -10,9 +10,9 @@ import Testing
 
 @testable import OvercrankPlayback
 
-/// Slow playback that synthesizes the frames of the refreshes between captured ones.
+/// Slow playback that synthesizes frames for refreshes between captured frames.
 ///
-/// A texture of 25 fps moves 4 pixels a frame, and the screen has 50 refreshes per second.
+/// A texture at 25 fps moves 4 pixels per frame, and the screen has 50 refreshes per second.
 struct SynthesisTests {
   private static let (width, height) = (96, 64)
   private static let texture = MovingTexture(seed: 5)
@@ -38,7 +38,7 @@ struct SynthesisTests {
     }
   }
 
-  /// Returns the frame of a refresh, and does all work that is due then.
+  /// Does all the work that is due at a refresh, and returns the frame that it shows.
   private func refresh(
     _ stage: Stage, _ number: Int, shift: Int64 = 0, synthesizes: Bool = true
   ) throws -> PlayerFrame {
@@ -56,7 +56,7 @@ struct SynthesisTests {
     let stage = try stage(movie(), sampling)
     if isBackward { stage.player.seek(to: MediaTime(16, over: 25)) }
     stage.work()
-    // A captured frame for each fourth refresh.
+    // At half speed, every fourth refresh shows a captured frame.
     try stage.player.setRate(isBackward ? Rational(-1, over: 2) : Rational(1, over: 2))
     var synthesized = 0
     for number in 0..<40 {
@@ -67,7 +67,7 @@ struct SynthesisTests {
       #expect(shown.isCurrent)
       let quality = try shown.image.signalToNoise(Self.frame(position), border: 12)
       let isAtFrame = number % 4 == 0
-      // Backward, the instant of a frame still shows the one before it.
+      // Played backward, the time at which a frame starts still shows the frame before it.
       if shown.isSynthesized || isAtFrame && !isBackward {
         #expect(quality > 30, "refresh \(number): \(quality) dB")
       }
@@ -79,7 +79,7 @@ struct SynthesisTests {
         #expect(captured > 60)
         #expect(stage.player.currentTime.text(isSynthesized: true).hasPrefix("frame ~"))
       }
-      // A second call for the same refresh does not count as another one.
+      // A second call for the same refresh does not count as another refresh.
       let again = stage.player.frame(at: stage.clock.now)
       #expect(again?.isSynthesized == shown.isSynthesized)
     }
@@ -95,7 +95,7 @@ struct SynthesisTests {
     let late = try refresh(stage, 1)
     #expect(!late.isSynthesized && late.isCurrent && late.index == 0)
     #expect(try refresh(stage, 2).isSynthesized)
-    // A refresh off the grid has no frame of its instant.
+    // A refresh off the grid has no synthesized frame for its time.
     let between = try refresh(stage, 2, shift: 10_000_000)
     #expect(!between.isSynthesized && between.index == 0)
     #expect(stage.player.ledger.synthesized == 1 && stage.player.ledger.late == 0)
@@ -110,7 +110,7 @@ struct SynthesisTests {
         model.nextSynthesis(now).map { Double($0.instant.older.frame) + $0.instant.share }
       }
     }
-    // Three refreshes are ready, and the next one is a captured frame.
+    // Frames for three refreshes are ready, and the next refresh shows a captured frame.
     #expect(next() == nil)
     stage.player.core.perform { model, now in
       guard let image = model.lastShown?.image else { return }
@@ -118,14 +118,14 @@ struct SynthesisTests {
       let instant = PlayerSynthesis.Instant(older: key, newer: key, share: 0.5, step: 0.1)
       model.synthesis.add(.image(image), at: instant, cost: Rational(1, over: 10))
     }
-    // In 100 ms, the first five refreshes have passed.
+    // After 100 ms, the first five refreshes have passed.
     let soonest = try #require(next())
     #expect(abs(soonest - 6.0 / 4) < 1e-9, "\(soonest)")
   }
 
   @Test(arguments: [false, true])
   func `A synthesized frame replaces a repeated frame at its time`(isBackward: Bool) throws {
-    // Frames 5 and 10 repeat the one before them; motion continues evenly over twice the time.
+    // Frames 5 and 10 repeat the previous frame. Motion continues evenly over twice the time.
     let positions = (0..<16).map { Double([5, 10].contains($0) ? $0 - 1 : $0) }
     let stage = try stage(movie(positions.map(Self.frame)), .flow)
     if isBackward { stage.player.seek(to: MediaTime(14, over: 25)) }
@@ -171,7 +171,7 @@ struct SynthesisTests {
 
   @Test func `Playback synthesizes frames only on request and if needed`() throws {
     let asset = try movie()
-    // By default, and where each refresh has a captured frame.
+    // Nothing is synthesized by default, or if each refresh has a captured frame.
     let cases = [(FrameSampling.hold, Rational(1, over: 8)), (.blend, 1), (.flow, 2)]
     for (sampling, rate) in cases {
       let stage = try stage(asset, sampling)

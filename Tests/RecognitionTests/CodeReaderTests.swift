@@ -8,14 +8,17 @@ import Testing
 
 @testable import OvercrankRecognition
 
-/// Codes in single images, compared with the symbols that zint drew.
+/// Codes in single images, compared with the codes that zint drew.
 struct CodeReaderTests {
-  /// The whole set takes minutes; `Benchmarks/Codes` also judges its cost and the peers.
+  /// The whole set takes minutes.
+  ///
+  /// `Benchmarks/Codes` also measures processor time and other code readers.
 
   @Test func `Reads generated codes and confirms no wrong text`() async throws {
     let count = String(RunSize.cases(30, full: 996))
     let set = try await CodeFrames("--sample", count)
-    // The same scenes a moment later. Nearly all are read without a mistake, and not again.
+    // The same scenes a moment later. Nearly all codes are read correctly, and a mistake is not
+    // repeated.
     let later = try await CodeFrames("--sample", count, "--noise", "1")
     let reader = try CodeReader()
     var shown: [String: Int] = [:]
@@ -63,7 +66,7 @@ struct CodeReaderTests {
         #expect(Double(read[condition] ?? 0) >= part * Double(shown[condition] ?? 0))
       }
     }
-    // A reader that sees nothing must fail.
+    // A reader that finds nothing must fail this test.
     let qr = try #require(set.frames.first { $0.codes.first?.type == "qr" })
     let blind = try CodeReader(types: [.codabar])
     #expect(try set.pixels(qr).withLuma { blind.read($0, .exhaustive) }.isEmpty)
@@ -94,7 +97,7 @@ struct CodeReaderTests {
       center(label.corners.map { ($0[0], $0[1]) }),
       center(found[0].corners.map { ($0.x * width, $0.y * height) })
     )
-    // The lines that were read of bars do not reach from the first to the last row.
+    // The rows in which a bar code was read do not extend from its first to its last row.
     let limit = type.isLinear ? 60.0 : type == .pdf417 ? 6 : 1.5
     #expect(
       abs(expected.x - seen.x) <= min(limit, 4) && abs(expected.y - seen.y) <= limit,
@@ -120,7 +123,8 @@ struct CodeReaderTests {
   }
 
   @Test func `Reads codes with control bytes or the maximum length`() async throws {
-    // A zero byte, an escape sequence and no UTF-8; then as much as a QR code holds.
+    // A text with a zero byte, an escape sequence and bytes that are not UTF-8, and then the
+    // longest text of a QR code.
     let strange = try await CodeFrames("--only", "qr", #"a\x00\e[31m\xffb"#)
     let found = try strange.pixels(strange.frames[0]).withLuma {
       try CodeReader().read($0, .exhaustive)
@@ -173,16 +177,16 @@ struct CodeReaderTests {
     #expect(CodeFilter.filtered([short, code(.code128, "abcdef")]) == [code(.code128, "abcdef")])
     #expect(CodeFilter.filtered([code(.interleaved2of5, "1234"), code(.codabar, "A12B")]) == [])
     #expect(CodeFilter.filtered([long, long]) == [long])
-    // Sharpened images must agree on bars.
+    // Bar codes count only if they are also read from a sharpened image.
     let square = code(.qr, "gate 3")
     #expect(CodeFilter.agreed([[long, square], []], besides: [short]) == [square])
     #expect(CodeFilter.agreed([[long], [far, long]], besides: []) == [long, long])
     #expect(CodeFilter.agreed([[long], []], besides: [long]) == [long])
-    // A single row of a texture is not a retail code.
+    // A retail code that was read in a single row of a texture is not a code.
     var row = code(.ean13, "4006381333931")
     row.corners = [(0, 10), (600, 10), (600, 13), (0, 13)].map { .init(x: $0.0, y: $0.1) }
     #expect(CodeFilter.filtered([row]).isEmpty)
-    // Few rows are a slanted line through something else.
+    // A code read in few rows is a slanted line through something else.
     var thin = code(.upce, "01234565")
     #expect(CodeFilter.filtered([thin]) == [thin])
     #expect(CodeFilter.filtered([thin, code(.ean13, "4006381333931")]).count == 1)
@@ -206,7 +210,7 @@ extension [UInt8] {
 }
 
 extension PixelBuffer {
-  /// Becomes a gray image with these pixels.
+  /// Sets the gray image to these pixels.
   mutating func fill(_ pixels: [UInt8], width: Int, height: Int) {
     resize(
       width: width, height: height,

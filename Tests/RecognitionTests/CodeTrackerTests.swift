@@ -11,7 +11,7 @@ import Testing
 struct CodeTrackerTests {
   private static let (width, height) = (CodeFrames.width, CodeFrames.height)
 
-  /// The frame after its content moved to the right.
+  /// The frame with its content moved to the right.
   private func moved(_ pixels: [UInt8], by shift: Int) -> [UInt8] {
     var result = pixels
     for row in 0..<Self.height {
@@ -35,7 +35,7 @@ struct CodeTrackerTests {
     var tracker = CodeTracker(try CodeReader(), agreement: 2)
     var (whole, crops) = (0, 0)
     for index in 0..<60 {
-      // 240 frames per second, 12 pixels a frame.
+      // The code moves by 12 pixels per frame, at 240 frames per second.
       let found = try moved(still, by: index * 6).withLuma {
         tracker.look(at: $0, microseconds: Int64(index) * 4_167)
       }
@@ -50,7 +50,7 @@ struct CodeTrackerTests {
         }
       }
     }
-    // 60 frames are a quarter of a second.
+    // The 60 frames last a quarter of a second.
     #expect(whole == 3 && crops >= 56, "\(whole) \(crops)")
   }
 
@@ -60,7 +60,7 @@ struct CodeTrackerTests {
     let (first, second) = (try await pixels("qr", "A"), try await pixels("qr", "B"))
     var tracker = CodeTracker(try CodeReader(), agreement: 2)
     var texts: [[String?]] = []
-    // Each frame is late enough for a pass over the whole of it.
+    // Enough time passes between frames to search each whole frame.
     for (index, pixels) in [first, second, first, second, second].enumerated() {
       try pixels.withLuma { luma in
         texts.append(tracker.look(at: luma, microseconds: Int64(index) * 400_000).map(\.text))

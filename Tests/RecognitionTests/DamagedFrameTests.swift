@@ -11,13 +11,13 @@ import Testing
 
 /// Damaged images of codes and faces, in the formats of camera frames.
 ///
-/// `OVERCRANK_DAMAGED` sets their number. The default is 64, or 10 000 in a full test run.
+/// `OVERCRANK_DAMAGED` sets the number of frames. The default is 64, or 10 000 in a full test run.
 struct DamagedFrameTests {
   private static let count: Int = {
     ProcessInfo.processInfo.environment["OVERCRANK_DAMAGED"].flatMap(Int.init)
       ?? RunSize.cases(64, full: 10_000)
   }()
-  /// The number of frames of one image, each with other damage.
+  /// The number of frames made from one image, each with different damage.
   private static let framesPerImage = 8
 
   @Test func `Codes and faces of a damaged frame lie inside the frame`()
@@ -35,7 +35,8 @@ struct DamagedFrameTests {
       let isFace = (start / Self.framesPerImage).isMultiple(of: 2)
       let sources = isFace ? images.faces : images.codes
       let source = sources[Int.random(in: 0..<sources.count, using: &random)]
-      // Each reader is also given images of the other one.
+      // The code reader is sometimes given an image of faces, and the face reader an image of
+      // codes.
       let isMixed = Int.random(in: 0..<8, using: &random) == 0
       var tracker = ObjectTracker(isMixed ? readers : isFace ? faces : codes, agreement: 1)
       for number in start..<min(Self.count, start + Self.framesPerImage) {
@@ -43,7 +44,7 @@ struct DamagedFrameTests {
         let isAlone = Int.random(in: 0..<100, using: &random) == 0
         let microseconds = Int64(number) * 42_000
         do throws(LibAVError) {
-          // The memory ends with the frame, so that a sanitizer reports reads past its end.
+          // The memory ends where the frame ends, so that a sanitizer reports reads past the end.
           let objects = try frame.bytes.withUnsafeBytes { bytes in
             Result { () throws(LibAVError) in
               try extractor.withLuma(of: bytes, frame.description) { luma in
@@ -73,7 +74,7 @@ struct DamagedFrameTests {
   }
 }
 
-/// Undamaged parts of images, raw and as JPEG.
+/// Undamaged parts of images, as raw pixels and as JPEG.
 private struct SourceImages {
   private(set) var codes: [DamagedImage] = []
   private(set) var faces: [DamagedImage] = []
@@ -81,7 +82,7 @@ private struct SourceImages {
   init() async throws {
     let scratch = try Scratch()
     let frames = try await CodeFrames("--sample", "24")
-    // Others are hard to read without damage.
+    // Codes under other conditions are hard to read even without damage.
     let easy = ["clean", "small", "rotation", "tilt", "contrast", "shade"]
     for frame in frames.frames where easy.contains(frame.condition) {
       let corners = frame.codes[0].corners
@@ -112,9 +113,9 @@ private struct SourceImages {
   }
 }
 
-/// An image in the formats of cameras, with kinds of damage.
+/// An image in several camera formats, which can be damaged in several ways.
 private struct DamagedImage {
-  /// A frame and its format description, which may be wrong.
+  /// A frame with its format description, which may not match its bytes.
   struct Frame {
     var bytes: [UInt8]
     var description: FormatDescription
@@ -122,13 +123,13 @@ private struct DamagedImage {
 
   private enum Damage: CaseIterable { case bits, blocks, truncation, noise }
 
-  /// The frames, each with the bytes of a row of blocks.
+  /// The frames, each with the number of bytes in a row of blocks.
   private let frames: [(frame: Frame, bytesPerRow: Int)]
 
   init(
     _ path: String, _ pixels: [UInt8], width: Int, _ rect: PixelRect, _ scratch: Scratch
   ) async throws {
-    // Packed 4:2:2 has pairs of pixels.
+    // Packed 4:2:2 formats store pairs of pixels.
     let (columns, rows) = (rect.width / 2 * 2, rect.height / 2 * 2)
     var gray: [UInt8] = []
     for row in rect.y..<rect.y + rows {
@@ -169,7 +170,7 @@ private struct DamagedImage {
           Self.swapBlocks(&frame.bytes, bytesPerRow, &random)
         }
       case .truncation:
-        // Mostly a little; cameras lose the end of a frame.
+        // Mostly a small part is missing. Cameras lose the end of a frame.
         let isEnd = Bool.random(using: &random)
         let maximum = isEnd ? frame.bytes.count / 8 : frame.bytes.count
         frame.bytes = Array(frame.bytes.dropLast(Int.random(in: 0...maximum, using: &random)))
@@ -181,7 +182,7 @@ private struct DamagedImage {
         }
       }
     }
-    // Another size than the bytes have.
+    // The format states a size that does not match the bytes.
     if Int.random(in: 0..<12, using: &random) == 0 {
       let (width, height) = (frame.description.width, frame.description.height)
       frame.description = FormatDescription(
@@ -192,7 +193,7 @@ private struct DamagedImage {
     return frame
   }
 
-  /// Swaps two squares of the same size, or the parts of them inside the frame.
+  /// Swaps two squares of equal size, or the parts of them that are inside the frame.
   private static func swapBlocks(
     _ bytes: inout [UInt8], _ bytesPerRow: Int, _ random: inout SeededGenerator
   ) {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import OvercrankRecognition
 
-/// Detectors of faces in files.
+/// Face detectors that are read from model files.
 struct FaceModelTests {
   private let scratch: Scratch
 
@@ -36,7 +36,7 @@ struct FaceModelTests {
     var numbers = try FaceModel(path: FaceImages.model).numbers
     numbers.weights.removeSubrange(3_101...)
     numbers.viewCount = 1
-    // The same cells in twice the size.
+    // The same number of cells, each twice as large.
     numbers.cellSize = 16
     (numbers.windowWidth, numbers.windowHeight) = (160, 160)
     // Trailing bytes are ignored: the Python module stores two more numbers.
@@ -62,7 +62,7 @@ struct FaceModelTests {
       ("text.svm", Array("no model at all".utf8), "not an object detector"),
       ("zeros.svm", [UInt8](repeating: 0, count: 4_096), "not an object detector"),
       ("model.tflite", [0x1C, 0, 0, 0] + Array("TFL3".utf8), "not an object detector"),
-      // Weights of another window.
+      // The weights belong to a window of another size.
       (
         "window.svm", Array(stored[..<12]) + [1, 0x48] + Array(stored[14...]),
         "do not form a detector"
@@ -77,7 +77,7 @@ struct FaceModelTests {
     }
     #expect(refusal(scratch.file("missing.svm"))?.code == .fileNotFound)
     #expect(refusal(scratch.path)?.code == .invalidData)
-    // Its size is that of a page, of which it has a few bytes.
+    // The stated file size is one page, but the file has only a few bytes.
     let short = "/sys/devices/system/cpu/online"
     if FileManager.default.fileExists(atPath: short) {
       #expect(refusal(short)?.code == .readFailed)
@@ -97,12 +97,12 @@ struct FaceModelTests {
       (numbers.windowWidth, numbers.windowHeight) = (4 * cells, 4 * cells)
       (numbers.layerWidth, numbers.layerHeight, numbers.viewCount) = (8, 8, viewCount)
       (numbers.overlap, numbers.covered) = (1, 1)
-      // 31 planes, and the threshold.
+      // A view has weights for 31 planes, and then a threshold.
       let view = [Double](repeating: 1e-3, count: 31 * cells * cells) + [-1e6]
       numbers.weights = (0..<viewCount).flatMap { _ in view }
       return try scratch.write(StoredDetector.bytes(numbers), as: "\(cells)x\(viewCount).svm")
     }
-    // 254 018 and 381 027 weights.
+    // The models have 254 018 and 381 027 weights.
     #expect(refusal(try write(cells: 64, viewCount: 2)) == nil)
     #expect(refusal(try write(cells: 64, viewCount: 3))?.code == .invalidData)
     let model = try FaceModel(path: write(cells: 20, viewCount: 16))
@@ -154,7 +154,7 @@ struct FaceModelTests {
       var archive = DlibArchive(StoredDetector.real(value)[...])
       #expect(try archive.real() == value)
     }
-    // Infinite, not a number, too long, a reserved bit, and more than 63 bits.
+    // Numbers that are infinite, not a number, too long, with a reserved bit, or above 63 bits.
     for bytes: [UInt8] in [
       [1, 0, 2, 0, 0x7D], [1, 0, 2, 2, 0x7D], [9, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0x11, 0],
       [8, 255, 255, 255, 255, 255, 255, 255, 255], [0],
@@ -185,7 +185,7 @@ private enum StoredDetector {
     return integer(Int64(mantissa)) + integer(Int64(value.exponent) - 52)
   }
 
-  /// Changes, removes or inserts bytes, in the sizes at the start or anywhere.
+  /// Changes, removes or inserts bytes, among the sizes at the start or anywhere.
   static func damaged(_ stored: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
     var bytes = stored
     let end = Bool.random(using: &random) ? 48 : bytes.count
@@ -220,7 +220,7 @@ private enum StoredDetector {
 }
 
 extension FaceImages.Image {
-  /// Calls a closure with the luma of the upper left part, which is quick to search.
+  /// Calls a closure with the luma of the upper left part of the image, where a search is fast.
   fileprivate func withSmallLuma<Result>(_ body: (LumaImage) -> Result) -> Result? {
     pixels.withUnsafeBufferPointer { pixels in
       pixels.baseAddress.map {
@@ -233,7 +233,7 @@ extension FaceImages.Image {
 }
 
 extension FaceModel.Numbers {
-  /// Returns a detector that can be read, but may find a face everywhere, or nowhere.
+  /// Returns a detector that can be loaded, but may find a face everywhere or nowhere.
   fileprivate func damaged(_ random: inout SeededGenerator) -> FaceModel.Numbers {
     var numbers = self
     for _ in 0..<Int.random(in: 1...2, using: &random) {
@@ -246,7 +246,7 @@ extension FaceModel.Numbers {
       case 4: numbers.windowHeight = size
       case 5: numbers.cellSize = size % 20
       case 6:
-        // The threshold of a view.
+        // This weight is the threshold of a view.
         numbers.weights[3_100] = [-1e6, 1e6, 0, 1e300].randomElement(using: &random) ?? 0
       case 7:
         for index in numbers.weights.indices {

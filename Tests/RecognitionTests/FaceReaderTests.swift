@@ -9,7 +9,7 @@ import Testing
 
 /// Faces in single images, compared with the labels of the image set.
 struct FaceReaderTests {
-  /// Whether a face is the labeled one: their overlap is at least 0.3 of both together.
+  /// Whether a face is the labeled one: the intersection is at least 0.3 of the union.
   private func isSame(_ face: DetectedFace, _ box: FaceImages.Box) -> Bool {
     face.overlap(with: box) >= 0.3
   }
@@ -92,7 +92,7 @@ struct FaceReaderTests {
         }
       }
     }
-    // Luma interleaved with chroma in packed rows.
+    // Luma in packed rows, interleaved with chroma.
     let image = try await FaceImages().image("2009_004587")
     let packed: [UInt8] = image.pixels.reduce(into: []) { $0 += [$1, 128] }
     let pass = FaceReader.Pass(effort: .quick)
@@ -107,11 +107,11 @@ struct FaceReaderTests {
   }
 }
 
-/// Gray images without faces.
+/// Gray patterns without faces.
 private enum Texture {
   static let (width, height) = (240, 180)
 
-  /// Stripes, rings, blobs, checks or noise.
+  /// Pixels of stripes, rings, blobs, checks or noise.
   static func pixels(_ number: Int, _ random: inout SeededGenerator) -> [UInt8] {
     let (a, b) = (
       Double.random(in: 0.02...0.6, using: &random), Double.random(in: 0...3, using: &random)

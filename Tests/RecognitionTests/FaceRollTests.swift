@@ -8,7 +8,7 @@ import Testing
 
 /// Tilted faces, and a comparison with the detector of dlib.
 struct FaceRollTests {
-  /// All images take some minutes.
+  /// Testing all images takes some minutes.
 
   @Test func `Tilted faces are found with the expected roll angle`() async throws {
     let images = try await FaceImages()
@@ -23,7 +23,7 @@ struct FaceRollTests {
       for name in names {
         let tilted = try images.image(name).rotated(byDegrees: angle)
         let faces = try tilted.withLuma { reader.read($0) }
-        // Some heads lean already, in the direction of the rotation.
+        // Some heads are already tilted in the direction of the rotation.
         let judged = tilted.faces.filter { abs($0.roll) <= 45 }
         shown += judged.count
         for box in judged {
@@ -46,13 +46,13 @@ struct FaceRollTests {
     let (median, percentile90) = (errors[errors.count / 2], errors[errors.count * 9 / 10])
     print(
       "roll: \(errors.count) of \(found) of \(labeled), median \(median), 90 %: \(percentile90)")
-    // The 90th percentile of few images has fewer faces, so its limit is wider.
+    // The 90th percentile of few faces is less certain, so its limit is wider.
     #expect(median <= 4 && percentile90 <= (RunSize.isFull ? 10 : 15))
     #expect(Double(errors.count) >= 0.9 * Double(labeled), "\(errors.count) of \(labeled)")
     #expect(others.isEmpty, "\(others)")
   }
 
-  /// A method to find faces, with its hits and its processor time.
+  /// A method that finds faces, with its number of hits and its processor time.
   private struct Finder {
     let name: String
     let find: (LumaImage) -> [DetectedFace]
@@ -63,7 +63,7 @@ struct FaceRollTests {
       (self.name, self.find) = (name, find)
     }
 
-    /// Finds the faces of an image, and measures the time of the processor.
+    /// Finds the faces of an image, and measures the processor time.
     mutating func look(at image: LumaImage) -> [DetectedFace] {
       let start = ProcessorBudget.threadMicroseconds()
       let faces = find(image)
@@ -71,7 +71,7 @@ struct FaceRollTests {
       return faces
     }
 
-    /// The faces that were found, and the median time in milliseconds.
+    /// The number of faces found, and the median processor time in milliseconds.
     var column: String {
       let median = microseconds.sorted()[microseconds.count / 2]
       let text = "\(hits) \((Double(median) / 100).rounded() / 10)"
@@ -116,7 +116,7 @@ struct FaceRollTests {
           toLength: 18, withPad: " ", startingAt: 0)
         print(name + finders.map { "\($0.name)\($0.column)" }.joined(separator: "  "))
         let hits = finders.map(\.hits)
-        // The table also has dlib alone on images of twice their size, which finds more in noise.
+        // The table also has dlib on images of twice the size, which finds more faces in noise.
         #expect(hits[2] >= hits[0] && hits[3] >= hits[0], "\(height)p \(condition): \(hits)")
         #expect(others == 0, "\(height)p \(condition)")
       }
@@ -138,7 +138,7 @@ struct FaceRollTests {
     #expect(FaceRoll.estimate(near: 0) { _ in nil } == nil)
     #expect(FaceRoll.estimate(near: 0) { _ in FaceRoll.minimumScore - 0.1 } == nil)
     #expect(FaceRoll.estimate(near: 10) { $0 == 10 ? 0 : nil } == 10)
-    // The estimate never tries an angle beyond the limit.
+    // The estimate never tries an angle outside the limit.
     let last = FaceRoll.estimate(near: 60) { angle in
       #expect(abs(angle) <= FaceRoll.limit)
       return angle / 100
@@ -148,7 +148,7 @@ struct FaceRollTests {
 }
 
 extension DetectedFace {
-  /// The part of both together that is common with a labeled face.
+  /// The intersection of this face and a labeled face, divided by their union.
   func overlap(with box: FaceImages.Box) -> Double {
     let width = min(right, box.left + box.width) - max(left, box.left)
     let height = min(bottom, box.top + box.height) - max(top, box.top)

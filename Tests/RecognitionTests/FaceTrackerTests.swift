@@ -12,7 +12,7 @@ import Testing
 
 /// Faces in consecutive frames, and their ids.
 struct FaceTrackerTests {
-  /// Six people in front of a camera that swings, without pixels.
+  /// Simulates six people in front of a camera that swings, without images.
   private struct Crowd {
     private var random: SeededGenerator
     private var people: [(x: Double, y: Double, size: Double)]
@@ -27,9 +27,9 @@ struct FaceTrackerTests {
       }
     }
 
-    /// Moves all by at most 0.4 of a face, and returns where a detector sees them.
+    /// Moves all faces by at most 0.4 of a face, and returns what a detector would find.
     ///
-    /// It is off by some pixels, and misses one in ten.
+    /// The positions are off by some pixels, and one face in ten is missed.
     mutating func step() -> [(person: Int, face: DetectedFace)] {
       func limited(_ value: Double) -> Double { max(-26, min(26, value)) }
       motion.x = limited(motion.x + Double.random(in: -9...9, using: &random))
@@ -65,7 +65,7 @@ struct FaceTrackerTests {
       var time: Int64 = 0
       for _ in 0..<100 {
         let seen = crowd.step()
-        // A slow search looks at irregular times.
+        // A slow search examines frames at irregular times.
         time += Int64.random(in: 25_000...42_000, using: &random)
         let found = identities.identified(seen.map(\.face), at: time)
         #expect(found.map(\.face) == seen.map(\.face))
@@ -86,15 +86,15 @@ struct FaceTrackerTests {
     #expect(identities.followed(at: 60_000).count == 2)
     #expect(identities.identified([], at: 80_000).isEmpty)
     #expect(identities.identified([face(2)], at: 1_000_000).map(\.id) == [1])
-    // The other was not seen for longer.
+    // Face 2 was not seen for more than a second.
     #expect(identities.identified([face(500)], at: 1_900_000).map(\.id) == [3])
-    // A face of another size gets a new id.
+    // A face of a different size gets a new id.
     var large = face(0)
     (large.right, large.bottom) = (300, 300)
     #expect(identities.identified([large], at: 1_910_000).map(\.id) == [4])
     // All faces are new after the clock was restarted.
     #expect(identities.identified([face(500)], at: 5).map(\.id) == [5])
-    // A face that is gone is searched for in a few frames only.
+    // After a face is lost, only a few frames are searched for it.
     for time in 6..<20 { _ = identities.identified([], at: Int64(time)) }
     #expect(identities.followed(at: 20).isEmpty)
   }
@@ -115,7 +115,8 @@ struct FaceTrackerTests {
       #expect(areas == areas.sorted(by: >))
       for face in faces {
         let center = face.bounds.x + face.bounds.width / 2
-        // 3 of 440 pixels a frame, within the steps of the detector.
+        // The face moves by 3 of 440 pixels per frame. The step of the detector limits the
+        // accuracy.
         if let before = last[try #require(face.faceID)] {
           #expect(abs(center - before + 3.0 / 440) < 0.05)
         }
@@ -139,7 +140,7 @@ struct FaceTrackerTests {
         for pass in tracker.passes {
           switch pass {
           case .whole(let pass): whole.append(pass)
-          // A crop is searched only near the known rotation.
+          // A crop is searched only for rotations near the known one.
           case .crop(let degrees):
             crops += 1
             #expect(abs(degrees) < 45)
@@ -155,7 +156,7 @@ struct FaceTrackerTests {
         }
       }
       #expect(Array(whole.prefix(4)) == FaceTracker.passes && whole.count == 6, "\(whole)")
-      // 0.46 s, each of three faces every 0.1 s.
+      // In 0.46 s, the roll of each of three faces is estimated every 0.1 s.
       #expect(rolls == 12)
       #expect(crops >= 6, "\(crops)")
       var half = FaceTracker(try FaceReader())

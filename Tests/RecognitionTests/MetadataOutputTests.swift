@@ -44,7 +44,7 @@ struct MetadataOutputTests {
     while output.isBusy { await Task.yield() }
     #expect(report.problem == nil && report.ledger.stored == 48 && report.ledger.dropped == 0)
     let ledger = output.ledger
-    // A file waits, so each frame is examined.
+    // A file camera waits for the reader, so each frame is examined.
     #expect(ledger.isBalanced && ledger.offered == 48 && ledger.examined == 48, "\(ledger)")
     let seen = frames.withLock { $0 }
     #expect(seen.map(\.frameIndex) == Array(1..<48), "\(seen.map(\.frameIndex))")
@@ -53,11 +53,12 @@ struct MetadataOutputTests {
       #expect(frame.objects.count == 1 && object.stringValue == "lap 5" && object.type == .qr)
       #expect(object.time == frame.presentationTimeStamp)
       #expect(object.duration == MediaTime(1, over: 240))
-      // It moves by 2 of 640 pixels a frame.
+      // The code moves by 2 of 640 pixels per frame.
       let center = object.bounds.x + object.bounds.width / 2
       #expect(abs(center - (320 - 2 * Double(frame.frameIndex)) / 640) < 0.01)
     }
-    // Each value is at the frame that showed the code. The last may come after the end.
+    // Each value is at the frame that showed the code. The last value may come after the end of the
+    // take.
     let stored = try Asset(path: scratch.file("take.mov")).timedMetadata()
     #expect(stored.count >= 44 && stored.allSatisfy { $0.value == "lap 5" })
     #expect(stored.map(\.frameIndex) == Array(1...Int64(stored.count)))
@@ -76,7 +77,7 @@ struct MetadataOutputTests {
       #expect(objects.allSatisfy { $0.time == MediaTime(Int64(index), over: 240) })
       #expect(objects.allSatisfy { $0.duration == MediaTime(1, over: 240) })
     }
-    // A single frame is all that a movie of one has.
+    // A movie of one frame has no second frame to confirm a code.
     try await set.writeMovie(scratch.file("one.mov"), count: 1)
     var one = try MetadataObjectReader(Asset(path: scratch.file("one.mov")))
     #expect(try one.objects(ofFrame: 0).map(\.stringValue) == ["BIB-9"])
@@ -104,7 +105,7 @@ struct MetadataOutputTests {
     try session.addOutput(output)
     let connection = try #require(session.connections.first)
     let counters = MetadataCounters()
-    // A sink whose frames are not taken yet.
+    // No thread takes frames from this sink yet.
     let sink = MetadataSink(input, connection, counters, wake: .init(value: 0))
     sink.allow(keeping: 2)
     for (index, observation) in observations.enumerated() {
@@ -122,9 +123,9 @@ struct MetadataOutputTests {
     #expect(counters.ledger.isBalanced)
     var indices: [Int64] = []
     while sink.withNext({ waiting, _ in indices.append(waiting.index) }) {}
-    // The driver's counter skipped 10 frames.
+    // The driver's sequence number skipped 10 frames.
     #expect(indices == [15] && !sink.isBusy && sink.hasSpace(for: 1))
-    // The session may still offer frames to an output that was removed.
+    // The session may still offer frames after the output was removed.
     sink.retire()
     var removed = DequeuedBuffer(
       observations[5], bytes: lasting(gray), index: 5, driver: sink.pool.driver)
@@ -148,7 +149,7 @@ struct MetadataOutputTests {
     let shown = object.transformed(by: view)
     #expect(shown.bounds == PreviewRect(x: 100, y: 100, width: 50, height: 100))
     #expect(shown.corners.first == PreviewPoint(x: 150, y: 100) && shown.stringValue == "a")
-    // A roll turns with the view, and the other way in a mirror.
+    // A roll angle rotates with the view, and is negated in a mirrored view.
     let face = MetadataObject(
       type: .face, time: .zero, duration: .zero, corners: object.corners, stringValue: nil,
       rawBytes: [], faceID: 1, rollAngle: 20)

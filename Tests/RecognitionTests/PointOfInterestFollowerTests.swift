@@ -11,9 +11,9 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecognition
 
-/// Exposure and focus on a face.
+/// Exposure and focus that follow a face.
 struct PointOfInterestFollowerTests {
-  /// The objects of the frames in which a face moves to the left by half of the image.
+  /// The objects found in frames in which a face moves to the left by half of the image.
   private func frames() async throws -> [MetadataObjectFrame] {
     let scratch = try Scratch()
     let path = scratch.file("faces.mov")
@@ -54,13 +54,13 @@ struct PointOfInterestFollowerTests {
       for frame in frames {
         if try follower.follow(frame) { moveCount += 1 }
         let face = center(try #require(frame.objects.first))
-        // The driver rounds regions to pixels.
+        // The driver rounds the region of interest to pixels.
         #expect(distance(follower.pointOfInterest, face) <= 0.1)
         let exposure = try controls.exposurePointOfInterest
         #expect(distance(exposure, face) < 0.11, "frame \(frame.frameIndex)")
         #expect(try controls.focusPointOfInterest == exposure)
       }
-      // It moves by half of the image in steps above a tenth.
+      // The face moves by half of the image. The region follows it in steps of more than a tenth.
       #expect((3...5).contains(moveCount), "\(moveCount)")
 
       let tapped = PointOfInterest(x: 0.75, y: 0.75)
@@ -93,7 +93,7 @@ struct PointOfInterestFollowerTests {
     try DeviceSystem.$calls.withValue(machine) {
       let controls = try CameraControls(device: CaptureDevice.named("/dev/fakevideo0"))
       let follower = PointOfInterestFollower(controls)
-      /// Resets both regions, as the end of a stream does.
+      /// Resets the exposure and focus regions, as the end of a stream does.
       func restore() throws {
         try controls.setExposurePointOfInterest(.center)
         try controls.setFocusPointOfInterest(.center)
@@ -109,7 +109,7 @@ struct PointOfInterestFollowerTests {
       try follower.setTappedPoint(tapped)
       try restore()
       #expect(try !follower.follow(second))
-      // No face is needed for that.
+      // The region is set again without a face.
       #expect(try follower.follow(empty))
       #expect(distance(try controls.exposurePointOfInterest, tapped) < 0.01)
       #expect(distance(try controls.focusPointOfInterest, tapped) < 0.01)
@@ -124,7 +124,7 @@ struct PointOfInterestFollowerTests {
     try DeviceSystem.$calls.withValue(calls) {
       let controls = try CameraControls(device: CaptureDevice.named("/dev/fakevideo0"))
       let follower = PointOfInterestFollower(controls)
-      // The region and its use, for the exposure.
+      // Two requests succeed: the exposure region and the use of the region.
       calls.left.withLock { $0 = 2 }
       #expect(throws: MediaError.self) { try follower.follow(frame) }
       let face = center(frame.objects[0])
@@ -139,7 +139,7 @@ struct PointOfInterestFollowerTests {
       #expect(distance(try controls.exposurePointOfInterest, tapped) < 0.01)
       #expect(try !follower.follow(frame))
 
-      // Neither the exposure nor the focus is set.
+      // No request succeeds, so neither exposure nor focus is set.
       calls.left.withLock { $0 = 0 }
       #expect(throws: MediaError.self) { try follower.setTappedPoint(PointOfInterest(x: 0, y: 0)) }
       #expect(follower.pointOfInterest == tapped)
@@ -162,10 +162,10 @@ struct PointOfInterestFollowerTests {
   }
 }
 
-/// A camera that refuses to set controls after a number of them.
+/// A camera that refuses to set controls after a number of requests.
 private final class RefusingCalls: VideoSystemCalls {
   private let machine: FakeVideoSystemCalls
-  /// The number of requests that still succeed; all if nil.
+  /// The number of requests that still succeed; nil if all do.
   let left = Mutex<Int?>(nil)
 
   init(machine: FakeVideoSystemCalls) { self.machine = machine }
@@ -175,7 +175,7 @@ private final class RefusingCalls: VideoSystemCalls {
   func control(
     _ descriptor: CInt, _ request: UInt, _ argument: UnsafeMutableRawPointer
   ) -> CInt {
-    // VIDIOC_S_EXT_CTRLS.
+    // The request is `VIDIOC_S_EXT_CTRLS`.
     let isRefused =
       request == 0xC020_5648
       && left.withLock { left in

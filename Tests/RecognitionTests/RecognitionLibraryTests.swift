@@ -6,7 +6,7 @@ import Testing
 @testable import OvercrankRecognition
 
 @Suite struct RecognitionLibraryTests {
-  /// A file that does not exist, and one that lacks the symbol.
+  /// A file that does not exist, and a library that lacks the symbol.
   @Test(arguments: ["libovercrank-none.so", "libc.so.6"])
   func `A recognition library that fails to load counts as missing`(file: String) throws {
     let error = #expect(throws: MediaError.self) {

@@ -12,7 +12,7 @@ import Testing
 
 @testable import OvercrankRecording
 
-/// A program that writes in real time and is killed.
+/// A program that writes a movie in real time and is killed.
 struct AssetWriterKillTests {
   private static let variable = "OVERCRANK_KILLED_WRITER"
   private static let rate = 100
@@ -22,7 +22,8 @@ struct AssetWriterKillTests {
     try ScriptedCamera(Int64(rate)).images(0..<imageCount)
   }
 
-  /// The program: appends frames and audio for ever, and prints how many frames are stored.
+  /// The program that is killed: it appends frames and audio forever, and prints how many frames
+  /// are stored.
   @Test(.enabled(if: ProcessInfo.processInfo.environment[variable] != nil))
   func `Writes movie frames until killed`() throws {
     let path = try #require(ProcessInfo.processInfo.environment[Self.variable])
@@ -58,8 +59,8 @@ struct AssetWriterKillTests {
     }
   }
 
-  /// Starts the program, kills it after a number of lines, and returns the greatest count of stored
-  /// frames that it printed.
+  /// Starts the program, kills it after it printed some lines, and returns the highest count of
+  /// stored frames that it printed.
   private static func killedWriter(_ path: String, afterLines limit: Int) throws -> Int {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()

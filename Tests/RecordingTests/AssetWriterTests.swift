@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankRecording
 
-/// Movies of frames that the program supplies.
+/// Movies of frames that a program appends.
 struct AssetWriterTests {
   private static let format = FormatDescription(
     mediaSubType: .codec(.mjpeg), width: 128, height: 96)
@@ -18,7 +18,7 @@ struct AssetWriterTests {
     MediaTime(microseconds: start + Int64(number) * 10_000)
   }
 
-  /// Appends an image, and returns the code of the error that refused it.
+  /// Appends an image, and returns the error code if it was refused.
   private static func append(
     _ image: [UInt8], _ time: MediaTime, to input: AssetWriterInput
   ) -> MediaError.Code? {

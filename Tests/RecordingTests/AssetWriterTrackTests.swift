@@ -11,7 +11,7 @@ import Testing
 
 @testable import OvercrankRecording
 
-/// Files of several tracks whose samples the program supplies.
+/// Movies of several tracks whose samples a program appends.
 struct AssetWriterTrackTests {
   private static let size = FormatDescription(
     mediaSubType: .codec(.mjpeg), width: 128, height: 96)
@@ -37,7 +37,7 @@ struct AssetWriterTrackTests {
     try result.get()
   }
 
-  /// PCM samples of 16 bits that differ from block to block.
+  /// PCM samples of 16 bits, different in each block.
   static func tone(from first: Int, count: Int, channelCount: Int = 2) -> [UInt8] {
     (first..<(first + count)).flatMap { sample in
       (0..<channelCount).flatMap { channel -> [UInt8] in
@@ -47,13 +47,13 @@ struct AssetWriterTrackTests {
     }
   }
 
-  /// A track of a file as libav stores it.
+  /// A track of a file, as libav reads it.
   private struct Stored {
     var headers: [UInt8] = []
     var packets: [[UInt8]] = []
   }
 
-  /// An H.264 track with lengths before its NAL units.
+  /// An H.264 track with length-prefixed NAL units.
   private static func h264(_ count: Int, in scratch: Scratch) throws -> Stored {
     let path = scratch.file("source.mov")
     let camera = try ScriptedCamera(100)
@@ -67,7 +67,7 @@ struct AssetWriterTrackTests {
     return stored
   }
 
-  /// AAC packets.
+  /// An AAC track.
   private static func aac(_ count: Int) throws -> Stored {
     var encoder = try Encoder(audioCodec: "aac", sampleRate: 48_000, channelCount: 1)
     var stored = Stored(headers: encoder.parameters.extradata)
@@ -83,7 +83,7 @@ struct AssetWriterTrackTests {
     return stored
   }
 
-  /// The packets of each track with their times in seconds, and all of them in file order.
+  /// The packets of each track with their times in seconds, and all packets in file order.
   private static func read(
     _ path: String
   ) throws -> (tracks: [[(time: Rational, bytes: [UInt8])]], order: [(track: Int, time: Rational)])
@@ -113,7 +113,7 @@ struct AssetWriterTrackTests {
     let h264 = try Self.h264(frames, in: scratch)
     let aac = try Self.aac(94)
     let inputs = [
-      // The file has video tracks first, whatever the order here.
+      // The file has its video tracks first, in whatever order inputs are added.
       try AssetWriterInput(
         mediaType: .audio, outputSettings: .audio(.pcm),
         sourceFormatHint: .audio(Self.stereo), expectsMediaDataInRealTime: inRealTime),
@@ -153,7 +153,7 @@ struct AssetWriterTrackTests {
     for input in inputs { try writer.add(input) }
     try writer.startWriting()
     try writer.startSession(atSourceTime: .zero)
-    // Each input gets all samples that it accepts, or those of the next 50 ms.
+    // Each input gets samples up to 50 ms later, or until it accepts no more.
     var next = [0, 0, 0, 0]
     var round = 0
     while next != samples.map(\.count) {
@@ -178,7 +178,7 @@ struct AssetWriterTrackTests {
       #expect((late.max() ?? 1) < 0.000_02)
     }
     #expect(tracks[2].flatMap(\.bytes) == samples[0].flatMap(\.bytes))
-    // At each position in the file no track is more than half a second behind the others.
+    // At each position in the file, no track is more than half a second behind the other tracks.
     var latest = [0.0, 0, 0, 0]
     for entry in order {
       latest[entry.track] = entry.time.doubleValue
@@ -187,7 +187,7 @@ struct AssetWriterTrackTests {
     #expect(try paintedNumbers(try Asset(path: path)) == (0..<frames).map { $0 })
     let streams = try await FFmpeg.probe(path, "stream=codec_name,nb_read_packets", counting: true)
     #expect(streams == ["mjpeg,200", "h264,200", "pcm_s16le,\(tracks[2].count)", "aac,94"])
-    // FFmpeg decodes all four without an error.
+    // FFmpeg decodes all four tracks without an error.
     _ = try await FFmpeg.converted(path, ["-map", "0", "-f", "framecrc"])
   }
 
@@ -204,7 +204,8 @@ struct AssetWriterTrackTests {
     try writer.add(audio)
     try writer.startWriting()
     try writer.startSession(atSourceTime: MediaTime(7, over: 1))
-    // Begins before the session, then 3 ms of jitter, a gap of 50 ms, and 20 ms twice.
+    // The first block begins before the session. Later come 3 ms of jitter, a gap of 50 ms, and two
+    // overlaps of 20 ms.
     let blocks: [(time: Rational, first: Int, count: Int)] = [
       (Rational(699, over: 100), 0, 960), (Rational(7_013, over: 1_000), 960, 480),
       (Rational(707, over: 100), 1_440, 2_400), (Rational(710, over: 100), 3_840, 1_920),
@@ -227,7 +228,7 @@ struct AssetWriterTrackTests {
     var expected = Self.tone(from: 480, count: 480) + Self.tone(from: 960, count: 480)
     expected += [UInt8](repeating: 0, count: (3_360 - 960) * 4)
     expected += Self.tone(from: 1_440, count: 2_400)
-    // The end is at 0.12 s, and the last block begins at 0.1 s.
+    // The session ends at 0.12 s, and the last block begins at 0.1 s.
     expected += Self.tone(from: 3_840 + 960, count: 960)
     #expect(pcm == expected)
     #expect(try Asset(path: path).audioTrack?.sampleCount == Int64(expected.count / 4))
@@ -299,7 +300,8 @@ struct AssetWriterTrackTests {
     for (type, settings, format) in refused {
       #expect(code { _ = try input(type, settings, format) } == .codecRefused, "\(format)")
     }
-    // Uncompressed audio in MP4, H.264 without headers next to another track, and audio alone.
+    // Uncompressed audio in MP4, H.264 without parameter sets next to another track, and audio
+    // alone are refused.
     let pcm = try input(.audio, .audio(.pcm), .audio(Self.stereo))
     let h264 = SourceFormat.video(
       FormatDescription(mediaSubType: .codec(.h264), width: 128, height: 96),
@@ -337,7 +339,7 @@ struct AssetWriterTrackTests {
       }
       try adaptor.append(image, withPresentationTime: MediaTime(Int64(number), over: 100))
     }
-    // At most two buffers are in use: the test holds one while it requests the next.
+    // At most two buffers are in use, since the test holds one while it requests the next.
     #expect(addresses.count <= 2)
     let error = #expect(throws: MediaError.self) {
       try adaptor.append(PixelBuffer(format: .nv12), withPresentationTime: MediaTime(1, over: 1))

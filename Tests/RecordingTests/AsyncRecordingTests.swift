@@ -9,13 +9,13 @@ import OvercrankRecording
 import TestSupport
 import Testing
 
-/// Takes that suspend their task, and end with it.
+/// Recordings that suspend their task, and end when the task is cancelled.
 struct AsyncRecordingTests {
   private let scratch: Scratch
 
   init() throws { scratch = try Scratch() }
 
-  /// An output that alone retains the session that it was made for or added to.
+  /// An output that is the only owner of the session to which it belongs.
   private func output(
     _ device: String = "synthetic:128x96@240?pace=max", frameCount: Int64? = nil,
     isAdded: Bool = false
@@ -50,7 +50,8 @@ struct AsyncRecordingTests {
     let report = try await task.value
     #expect(report.stoppedBy == .stopped && report.problem == nil)
     #expect(report.ledger.stored > 0 && report.isPlayable)
-    // On a busy machine this camera may lose frames. None is stored twice, or missing in the file.
+    // On a busy machine this camera may lose frames. No frame is stored twice or missing in the
+    // file.
     let numbers = try paintedNumbers(Asset(path: report.path)).compactMap(\.self)
     #expect(numbers.count == Int(report.ledger.stored) && report.ledger.isBalanced)
     #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })

@@ -9,9 +9,10 @@ import Testing
 
 @testable import OvercrankRecording
 
-/// A simulated audio card, whose clock is too fast or too slow and whose timestamps are late.
+/// A simulated audio card with a fast or slow clock and late timestamps.
 ///
-/// Its times are reported as by the capture thread. Its samples are a function of true time.
+/// Its times have the form in which the capture thread reports them. Its samples are a function of
+/// true time.
 private struct SimulatedCard {
   let rate: Int
   let driftPPM: Int64
@@ -41,7 +42,7 @@ private struct SimulatedCard {
     return epoch + Int64(Int128(sample) * 1_000_000_000_000_000 / scale)
   }
 
-  /// The next samples.
+  /// Reads the next samples.
   mutating func piece(_ count: Int) -> AudioTap.Piece {
     let late = jitter > 0 ? Int64.random(in: 0...jitter, using: &random) : 0
     let end = sample + Int64(count)
@@ -55,7 +56,7 @@ private struct SimulatedCard {
     return AudioTap.Piece(nanoseconds: time, interruption: interruption, channels: [samples])
   }
 
-  /// Loses samples, and with them the position of the next.
+  /// Loses samples, so that the next sample has a later position.
   mutating func lose(_ count: Int64) {
     sample += count
     clock.restart()
@@ -63,14 +64,16 @@ private struct SimulatedCard {
   }
 }
 
-/// A sine of time, and how far from it some samples are.
+/// A sine as a function of time, and how much samples differ from it.
 private struct Sine {
   let hertz: Double
   let amplitude = 0.5
 
   func value(_ seconds: Double) -> Double { amplitude * sin(2 * .pi * hertz * seconds) }
 
-  /// How much later than the sine the samples are, in seconds, less than half a period.
+  /// How late the samples are compared with the sine, in seconds.
+  ///
+  /// The result is below half a period.
   func lateness(of samples: ArraySlice<Float>, rate: Int) -> Double {
     var (inPhase, across) = (0.0, 0.0)
     for index in samples.indices {
@@ -81,8 +84,9 @@ private struct Sine {
     return -atan2(across, inPhase) / (2 * .pi * hertz)
   }
 
-  /// How far the samples are from any sine of this frequency: a click is at least what the sine
-  /// changes from sample to sample.
+  /// The largest deviation of the samples from a sine of this frequency.
+  ///
+  /// A click deviates by at least the change of the sine from one sample to the next.
   func roughness(of samples: ArraySlice<Float>, rate: Int) -> Double {
     let rotation = 2 * cos(2 * .pi * hertz / Double(rate))
     var worst = 0.0
@@ -96,7 +100,9 @@ private struct Sine {
 }
 
 struct AudioAlignerTests {
-  /// An hour at 2 kHz; the numbers are the same at any rate, since only times count.
+  /// An hour at 2 kHz.
+  ///
+  /// Only times matter, so the sample rate has no influence.
   @Test(arguments: [(100, false), (-100, false), (100, true)] as [(Int64, Bool)])
   func `Recorded audio of a drifting clock stays within 2 ms`(
     drift: Int64, hasOverruns: Bool
@@ -138,12 +144,12 @@ struct AudioAlignerTests {
       "audio: an hour at \(drift) ppm, \(losses) overruns: at most \(worst * 1e6) us off, measured "
         + "\(found) ppm, pace off by at most \(fastest * 1e6) ppm, roughness \(roughest) of "
         + "\(sine.amplitude), reported \(reported * 1e6) us")
-    // 1 ms of jitter is half a millisecond on average, which cannot be measured.
+    // Jitter of 1 ms delays timestamps by half a millisecond on average, which cannot be measured.
     #expect(worst < 0.002)
     #expect(abs(found - Double(drift)) < 1)
-    // A sine of 40 Hz changes by 0.06 from sample to sample.
+    // A 40 Hz sine changes by 0.06 from sample to sample.
     #expect(roughest < 0.0005)
-    // Half a cent is far below the audible difference.
+    // Half a cent of pitch is far below an audible difference.
     #expect(fastest < 0.0006)
     #expect(gaps.count == losses && gaps.allSatisfy { $0.cause == .overrun })
     #expect(offset == 0)
@@ -160,9 +166,9 @@ struct AudioAlignerTests {
     let roughness = sine.roughness(of: output[480..<19 * rate], rate: rate)
     let late = (0..<19).map { sine.lateness(of: output[$0 * rate..<($0 + 1) * rate], rate: rate) }
     print("audio: \(sine.hertz) Hz, \(drift) ppm: roughness \(roughness), late \(late) s")
-    // The sine changes by 0.026; this is 60 dB below it.
+    // The sine changes by 0.026 per sample, and this limit is 60 dB below.
     #expect(roughness < 0.00002)
-    // At first the rate of the card is unknown.
+    // At first the true sample rate of the card is unknown.
     #expect(late.allSatisfy { abs($0) < 0.000_9 })
     #expect(late.dropFirst(10).allSatisfy { abs($0) < 0.000_3 })
   }
@@ -179,7 +185,7 @@ struct AudioAlignerTests {
       while output.count < rate { output += try aligner.align(card.piece(480))[0] }
       let (offset, gaps) = (aligner.startOffset, aligner.gaps)
       #expect(offset == Int64(skipped) * 1_000_000_000 / 48_000 && gaps.isEmpty)
-      // The filter sees the end of the silence a little before and after.
+      // The filter mixes silence and audio for some samples around the start.
       let quiet = output.prefix(max(0, skipped - 64))
       #expect(quiet.allSatisfy { abs($0) < 0.000_1 })
       for index in skipped + 64..<rate {
@@ -187,7 +193,7 @@ struct AudioAlignerTests {
         #expect(abs(Double(output[index]) - expected) < 0.035, "\(index)")
         guard abs(Double(output[index]) - expected) < 0.035 else { break }
       }
-      // To half a sample, which the pace then makes up for.
+      // The start is exact to half a sample, and the resampling then corrects the rest.
       let late = sine.lateness(of: output[rate / 2..<rate], rate: rate)
       #expect(abs(late) < 0.000_010_5, "\(late)")
     }
@@ -210,12 +216,12 @@ struct AudioAlignerTests {
     let first = card.sample
     card.lose(4_000)
     try grow(to: 20)
-    // No samples arrive for three seconds; then the card reports an overrun.
+    // No samples arrive for three seconds, and then the card reports an overrun.
     let second = card.sample
     card.lose(24_000)
     output += try aligner.fill(before: 22 * 8_000, .late)[0]
     try grow(to: 30)
-    // The clock jumps by 100 ms without a reported interruption.
+    // The clock of the card jumps by 100 ms without a reported interruption.
     let third = card.sample
     card.lose(800)
     var piece = card.piece(80)

@@ -58,7 +58,7 @@ struct CameraSwitchTests {
     session.stopRunning()
   }
 
-  /// Something that happens to a session while it records.
+  /// An event that changes a session while it records.
   enum Change: CaseIterable {
     case preset, removalOfCamera, removalOfOutput, stopOfSession, stopOfOutput, otherProgram, unplug
 
@@ -70,7 +70,7 @@ struct CameraSwitchTests {
       }
     }
 
-    /// Whether the camera stops by itself.
+    /// Whether the change is a fault of the camera, not a call of the program.
     var isFault: Bool { self == .otherProgram || self == .unplug }
 
     var reason: String {
@@ -100,7 +100,7 @@ struct CameraSwitchTests {
     settings.verifiesFrameRate = false
     let movie = MovieFileOutput(settings: settings)
     try session.addOutput(movie)
-    // A camera that stops by itself starts with the take, so that it stops within it.
+    // A camera with a fault is started by the take, so that the fault occurs during the take.
     if !change.isFault { try session.startRunning() }
     let failure = Mutex<String?>(nil)
     var thread: BlockingThread?

@@ -13,7 +13,7 @@ import Testing
 
 /// Delayed previews of a camera whose frames the test delivers.
 struct DelayedVideoPreviewTests {
-  /// A delayed preview of a camera of 240 frames per second, and its frames.
+  /// A delayed preview of a camera at 240 fps, and the frames of the camera.
   private final class Stage {
     let mirror: DelayedVideoPreview
     private let session: CaptureSession
@@ -40,10 +40,12 @@ struct DelayedVideoPreviewTests {
       sink = try #require(try mirror.sink(for: connection) as? DelaySink)
     }
 
-    /// The capture time of a frame: 240 per second, as a driver's microseconds.
+    /// The capture time of a frame at 240 fps, in microseconds of the driver.
     static func time(of frame: Int) -> Int64 { Int64(frame) * 1_000_000 / 240 + 5_000_000 }
 
-    /// Delivers frames that show their number in all their pixels, modulo 251.
+    /// Delivers frames.
+    ///
+    /// Every pixel has the frame number modulo 251.
     func deliver(_ frames: Int) {
       for _ in 0..<frames {
         let observation = FrameObservation(
@@ -58,7 +60,7 @@ struct DelayedVideoPreviewTests {
       }
     }
 
-    /// The number of the frame that is shown at a time, checked against its pixels.
+    /// The number of the frame that is shown at a time, after a check of its pixels.
     func shown(at time: Int64) throws -> Int? {
       guard
         let frame = try mirror.nextFrame(
@@ -75,7 +77,7 @@ struct DelayedVideoPreviewTests {
     let stage = try Stage(delay: MediaTime(seconds: 2))
     var shown: [Int] = []
     var largest = 0
-    // Sixty refreshes per second for five seconds; four frames arrive before each.
+    // 60 refreshes per second for five seconds. Four frames arrive before each refresh.
     for refresh in 1...300 {
       stage.deliver(4)
       let now = Stage.time(of: stage.count - 1) + 1_000
@@ -87,7 +89,7 @@ struct DelayedVideoPreviewTests {
       largest = max(largest, stage.mirror.memoryUse)
     }
     #expect(shown.count == 180 && zip(shown, shown.dropFirst()).allSatisfy { $1 - $0 == 4 })
-    // Blocks of 2 MiB hold the frames.
+    // Frames are stored in blocks of 2 MiB.
     let exact = 2 * 240 * stage.byteCount
     #expect(largest >= exact && largest <= exact * 105 / 100 + (2 << 20), "\(largest) of \(exact)")
     let ledger = stage.mirror.ledger
@@ -101,17 +103,18 @@ struct DelayedVideoPreviewTests {
     func now() -> Int64 { Stage.time(of: stage.count - 1) }
     stage.deliver(480)
     #expect(try stage.shown(at: now()) == 239)
-    // A shorter delay applies at once, and older frames leave the memory.
+    // A shorter delay takes effect at once, and older frames are released.
     stage.mirror.setDelay(MediaTime(1, over: 2))
     #expect(try stage.shown(at: now()) == 359)
     #expect(stage.mirror.memoryUse <= 120 * stage.byteCount * 105 / 100 + (2 << 20))
-    // Longer: the same frame stays until the next is old enough.
+    // After a longer delay is set, the same frame stays until the next is old enough.
     stage.mirror.setDelay(MediaTime(seconds: 1))
     stage.deliver(60)
     #expect(try stage.shown(at: now()) == nil)
     stage.deliver(61)
     #expect(try stage.shown(at: now()) == 360)
-    // No delay: the newest frame. More than the greatest delay is that delay.
+    // Without a delay, the newest frame is shown. A delay above the maximum is limited to the
+    // maximum.
     stage.mirror.setDelay(.zero)
     #expect(try stage.shown(at: now()) == stage.count - 1)
     stage.mirror.setDelay(MediaTime(seconds: 9))
@@ -122,7 +125,8 @@ struct DelayedVideoPreviewTests {
     let stage = try Stage(delay: MediaTime(1, over: 2), speed: Speed(1, over: 2))
     stage.deliver(1)
     #expect(try stage.shown(at: Stage.time(of: 0)) == 0)
-    // Half a second of delay is reached after a second: 240 frames arrive, and 120 are shown.
+    // The delay of half a second is reached after one second, in which 240 frames arrive and 120
+    // are shown.
     var shown: [Int] = []
     for _ in 0..<239 {
       stage.deliver(1)

@@ -13,9 +13,9 @@ import Testing
 @testable import OvercrankMovieFormat
 @testable import OvercrankRecording
 
-/// H.264 in which only every nth frame is a reference frame.
+/// H.264 takes in which only every nth frame is a reference frame.
 struct DroppableFrameTests {
-  /// Whether a packet with length-prefixed NAL units is a reference frame.
+  /// Whether a packet of length-prefixed NAL units contains a reference frame.
   private static func isReferenced(_ packet: [UInt8]) -> Bool {
     packet.withUnsafeBytes { bytes in
       var units = NALUnitReader(bytes, lengthSize: 4)
@@ -27,7 +27,7 @@ struct DroppableFrameTests {
     }
   }
 
-  /// A box inside others, by their types from the outermost, in some bytes.
+  /// The contents of a nested box, found by the box types from the outermost.
   private static func contents(
     of types: [UInt32], in bytes: ArraySlice<UInt8>
   ) -> [ArraySlice<UInt8>] {
@@ -43,7 +43,7 @@ struct DroppableFrameTests {
     var camera = try ScriptedCamera(240)
     camera.hasAudio = audio
     var steps = try camera.frames(0..<frames)
-    // A gap before the second key frame, so that groups have other lengths than planned.
+    // Frames are missing before the second key frame, so that GOPs have irregular lengths.
     steps.removeSubrange(41..<44)
     return try camera.take(steps, codec: .h264, to: path) {
       $0.referenceFrameInterval = interval
@@ -66,7 +66,7 @@ struct DroppableFrameTests {
     #expect(asset.frameTimingRows().map(\.time.wholeMicroseconds) == times)
     #expect(asset.duration == MediaTime(microseconds: times[126] + 4_167))
     #expect(report.duration.wholeMicroseconds == times[126] + 4_167)
-    // `sdtp` marks exactly the samples that are non-reference by their NAL units.
+    // The `sdtp` box marks exactly the samples whose NAL units are not references.
     let isReferenced = try frameBytes(path).map(Self.isReferenced)
     let tables = Self.contents(
       of: [
@@ -75,18 +75,18 @@ struct DroppableFrameTests {
       ], in: try bytes(of: path)[...])
     #expect(tables.count == 1)
     #expect(tables.first.map { $0.dropFirst(4).map { $0 >> 2 & 3 != 2 } } == isReferenced)
-    // Every nth frame of a group, and the last of each.
+    // The reference frames are every nth frame of a GOP and its last frame.
     let groups = 4
     let maximum = (127 + interval - 1) / interval + 2 * groups
     let count = isReferenced.count { $0 }
     #expect(count <= maximum && count >= 127 / interval)
-    // A decoder that skips non-reference frames decodes the others without an error.
+    // A decoder that skips non-reference frames decodes the remaining frames without an error.
     let shown = try await FFmpeg.converted(
       path, ["-map", "0:v", "-fps_mode", "passthrough", "-f", "framecrc"],
       decoding: ["-skip_frame", "noref"])
     let lines = String(decoding: shown, as: UTF8.self).split(separator: "\n")
     #expect(lines.count { !$0.hasPrefix("#") } == count)
-    // The same is true of a stream without them.
+    // The same holds for a stream from which the non-reference frames were removed.
     let stream = try await FFmpeg.converted(
       path, ["-map", "0:v", "-c", "copy", "-bsf:v", "h264_mp4toannexb", "-f", "h264"])
     let kept = stream.withUnsafeBytes { bytes -> [UInt8] in
@@ -146,7 +146,8 @@ struct DroppableFrameTests {
     ).flatMap { run -> [Bool] in
       let run = Array(run)
       #expect(Array(run[0..<4]) == [0, 0, 0xF, 1])
-      // The count and the offset precede 16 bytes for each sample, whose third word has its flags.
+      // After the count and the offset come 16 bytes for each sample. The third word has the sample
+      // flags.
       return stride(from: 12, to: run.count, by: 16).map { run[$0 + 9] >> 6 & 3 != 2 }
     }
     let packets = try frameBytes(path)
@@ -167,7 +168,7 @@ struct DroppableFrameTests {
     try Self.writeUnfinished(path, camera: camera, frames: frames)
     let report = try MovieRecovery.recover(path)
     let ledger = try #require(report.ledger)
-    // A group of four, and one that the encoder works on.
+    // Up to five frames may be missing: a group of four, and one frame in the encoder.
     #expect(report.isPlayable && report.frameCount >= frames - 5)
     #expect(ledger.isBalanced && ledger.stored == report.frameCount)
     #expect(ledger.stored + ledger.lostWriter == frames)
@@ -176,7 +177,7 @@ struct DroppableFrameTests {
     #expect(numbers.count == Int(report.frameCount) && numbers == numbers.sorted())
     let times = try numbers.map { try camera.observation(Int64($0)).microseconds - camera.base }
     #expect(asset.frameTimingRows().map(\.time.wholeMicroseconds) == times)
-    // The gaps name the frames that are missing.
+    // The reported gaps must be the missing frames.
     var expected: [Int] = []
     for gap in report.gaps where gap.cause == .lostWriter {
       let before = gap.afterIndex >= 0 ? numbers[Int(gap.afterIndex)] : -1

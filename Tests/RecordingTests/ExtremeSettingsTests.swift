@@ -9,7 +9,9 @@ import Testing
 
 @testable import OvercrankRecording
 
-/// Times at the limits of their range, in the settings of a recording: a result or a typed error.
+/// Extreme times in the settings of a recording.
+///
+/// Each gives a result or a typed error.
 struct ExtremeSettingsTests {
   private let scratch: Scratch
 

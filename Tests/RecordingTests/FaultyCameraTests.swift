@@ -125,7 +125,7 @@ struct FaultyCameraTests {
     let scratch = try Scratch()
     var camera = try ScriptedCamera(240)
     let image = try camera.images([0])[0]
-    // The driver negotiates 240 and delivers a little over 120.
+    // The driver negotiates 240 fps and delivers a little over 120 fps.
     let steps = (0..<3_001).map {
       ScriptedDriver.Step.frameWithBytes(
         FrameObservation(sequence: UInt32($0), microseconds: Int64($0) * 8_331), image)
@@ -136,7 +136,7 @@ struct FaultyCameraTests {
     let asset = try Asset(path: scratch.file("take.mov"))
     let tagged = try #require(asset.captureFrameRate?.rate.doubleValue)
     #expect(abs(tagged - 1_000_000 / 8_331) < 1e-3)
-    // The same where the rate has no short fraction.
+    // The same test with a rate that is not a short fraction.
     let uneven = (0..<3_000).map {
       ScriptedDriver.Step.frameWithBytes(
         FrameObservation(sequence: UInt32($0), microseconds: Int64($0) * 8_331 + ($0 == 0 ? 0 : 8)),

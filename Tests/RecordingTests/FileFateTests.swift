@@ -13,11 +13,11 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// The fate of the output file, and of an existing file of the same name.
+/// The state of the output file after a take, and of an existing file with the same name.
 struct FileFateTests {
   private let refusal = MediaError(.deviceBusy, "busy", recovery: "close the other program")
 
-  /// Tries a scripted take over an existing file that it may replace.
+  /// Tries a scripted take that may replace an existing file.
   private func failedTake(
     _ steps: [ScriptedDriver.Step], startError: MediaError? = nil
   ) throws -> (error: (any Error)?, remaining: [UInt8], names: [String]) {
@@ -108,7 +108,7 @@ struct FileFateTests {
     let scratch = try Scratch()
     try #require(SmallDisk.mount(at: scratch.path))
     defer { SmallDisk.unmount(scratch.path) }
-    // All but the last page, which names the file.
+    // Fills the disk except for the last page, which is needed for the file name.
     var filled = 0
     let descriptor = open(scratch.file("full"), O_WRONLY | O_CREAT, 0o600)
     let block = [UInt8](repeating: 0, count: 4_096)

@@ -55,7 +55,7 @@ struct FullQueueTests {
       if reported.last == "finished" { break }
     }
     #expect(reported == ["full", "drained", "finished"])
-    // The session itself has nothing to report but its own start and end.
+    // The session itself reports only its own start and end.
     var seen: [SessionEvent] = []
     for await event in interruptions {
       seen.append(event)

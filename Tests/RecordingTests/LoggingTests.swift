@@ -10,7 +10,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The log messages of a session and its movies.
+/// The log messages of a session and its recordings.
 struct LoggingTests {
   /// Keeps each message with its level and its metadata.
   private struct Recorder: LogHandler {
@@ -63,13 +63,13 @@ struct LoggingTests {
           $0.hasPrefix("info: the recording ended dropped=")
             && $0.hasSuffix("isPlayable=true stoppedBy=frames stored=\(frames)")
         }, "\(lines)")
-      // No line for a frame, and none for a frame that was dropped.
+      // No message is logged per frame or per dropped frame.
       #expect(lines.count == 4, "\(lines)")
     }
   }
 
   @Test func `A recording logs nothing without a logger`() async throws {
-    // Runs in a separate process, whose standard error has all messages.
+    // This runs in a separate process, whose standard error would show every message.
     let scratch = try Scratch()
     let finished = try await run(
       slowmoPath,

@@ -8,9 +8,11 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// Takes of several files with a microphone, whose audio is one sequence of samples.
+/// Takes divided into several files.
+///
+/// Their microphone audio is one continuous sequence of samples.
 struct MicrophoneSegmentTests {
-  /// Records the scene in files of 200 ms.
+  /// Records the scene into files of 200 ms.
   private func take(
     _ steps: [ScriptedMicrophone.Step], beginsAt offset: Int64, in scratch: Scratch,
     codec: AudioCodec = .pcm
@@ -26,7 +28,7 @@ struct MicrophoneSegmentTests {
     }
   }
 
-  /// The maximum deviation of the joined audio from the tone, in a range of samples of the take.
+  /// The maximum deviation of the joined audio from the tone, in a range of samples.
   private func error(_ joins: FileJoins, _ range: Range<Int>) -> Double {
     range.reduce(0.0) { worst, sample in
       let expected = MicrophoneScene.tone(Double(sample) / 48_000, 0)
@@ -46,7 +48,7 @@ struct MicrophoneSegmentTests {
     #expect(report.files.allSatisfy { $0.audio?.gaps == [] && $0.audio?.startOffset == .zero })
     let joins = try FileJoins(report.files.map(\.path))
     #expect(joins.isWhole && joins.audio.count == 72_000)
-    // AAC needs a moment at the start of the take, but not at the start of each file.
+    // AAC is inexact at the start of the take, but not at the start of each file.
     #expect(error(joins, 4_000..<70_000) < (codec == .pcm ? 0.014 : 0.1))
   }
 
@@ -68,7 +70,7 @@ struct MicrophoneSegmentTests {
 
   @Test func `An audio gap across two files is reported in both files`() throws {
     let scratch = try Scratch()
-    // 350 ms to 550 ms, and from 1.3 s to the end.
+    // Audio is lost from 350 ms to 550 ms, and after 1.3 s.
     let report = try take(
       [.samples(16_800), .lost(9_600, .overrun), .samples(36_000), .unplugged], beginsAt: 0,
       in: scratch)

@@ -49,7 +49,7 @@ struct MicrophoneTakeTests {
     return worst
   }
 
-  /// The delay of each channel's tone in the movie, in seconds.
+  /// The delay of the tone in each channel of the movie, in seconds.
   private func lateness(_ asset: Asset, _ range: Range<Int>) throws -> [Double] {
     var reader = try AudioReader(asset)
     let channels = try reader.samples(from: Int64(range.lowerBound), count: range.count)
@@ -85,13 +85,13 @@ struct MicrophoneTakeTests {
     #expect(audio.codec == codec && audio.sampleRate == 48_000)
     #expect(audio.channelCount == 2 && audio.sampleCount == 72_000)
     #expect(audio.startOffset?.wholeNanoseconds == 0 && audio.gaps == [])
-    // Half a sample, which is what cutting off whole ones leaves.
+    // The start is cut to whole samples, which leaves an error of half a sample.
     #expect(try #require(audio.maxSyncError?.wholeNanoseconds) <= 10_417)
     let asset = try Asset(path: path)
     #expect(asset.audioTrack?.sampleCount == 72_000 && asset.audioTrack?.channelCount == 2)
     #expect(asset.duration == (MediaTime(3, over: 2)))
-    // A tone of 410 Hz changes by 0.027 from sample to sample; AAC is less exact, which
-    // does not affect the timing.
+    // A 410 Hz tone changes by 0.027 from sample to sample. AAC is less exact, which does not
+    // affect the timing.
     let error = try error(asset, 2_000..<70_000)
     #expect(error < (codec == .pcm ? 0.014 : 0.2), "\(error)")
     #expect(try lateness(asset, 2_000..<70_000).allSatisfy { abs($0) < 0.000_015 })
@@ -163,7 +163,7 @@ struct MicrophoneTakeTests {
     camera.base = MicrophoneScene.zero
     let input = try #require(
       camera.session(ScriptedDriver(try camera.frames(0..<150))).inputs.first as? DeviceInput)
-    // The take lasts a second and a half; ten seconds of audio may follow it.
+    // The take lasts a second and a half, and then ten more seconds of audio may come.
     let format = AudioFormat(.float, sampleRate: 48_000, channelCount: 1)
     let feed = try AudioTap(format, seconds: 12)
     var position: Int64 = 0
@@ -256,7 +256,7 @@ struct MicrophoneTakeTests {
   }
 }
 
-/// The synthetic camera, whose click and flash share an instant.
+/// The synthetic camera, whose click and flash are at the same time.
 struct ClickAndFlashTests {
   @Test(arguments: [
     "240?pace=max", "240?drop=5%&seed=11&pace=max", "60000/1001?pace=max",
@@ -287,7 +287,7 @@ struct ClickAndFlashTests {
     print("audio: click and flash at \(rate): \(apart.map { Int($0 * 1e6) }) us apart")
   }
 
-  /// The times at which the margin next to the number is bright, in seconds.
+  /// The times at which the margin next to the painted number is bright, in seconds.
   private func flashes(_ asset: Asset) throws -> [Double] {
     var reader = try FrameReader(asset)
     var converter = FrameConverter(to: .gray8, isFullRange: true)
@@ -301,7 +301,7 @@ struct ClickAndFlashTests {
     }
   }
 
-  /// The times at which the audio exceeds the level of the tone, in seconds.
+  /// The times at which the audio is louder than the tone, in seconds.
   private func clicks(_ asset: Asset) throws -> [Double] {
     var reader = try AudioReader(asset)
     let count = Int(asset.audioTrack?.sampleCount ?? 0)

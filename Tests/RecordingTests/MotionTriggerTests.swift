@@ -33,7 +33,8 @@ struct MotionTriggerTests {
       MotionTrigger(share: 0.02, quietPeriod: MediaTime(microseconds: 500_000)))
     var triggers: [Int] = []
     for number in 0..<120 {
-      // Still, a flickering light, a moving square, still, the square again soon and again later.
+      // The scene is still, then has a flickering light and a moving square. After that, the square
+      // moves again soon and once more later.
       let level = number >= 10 && number % 7 == 0 ? 130 : 100
       let isMoving =
         (30..<40).contains(number) || (46..<50).contains(number)
@@ -70,7 +71,7 @@ struct MotionTriggerTests {
     let output = try MovieFileOutput(session: session, settings: settings)
     var triggers = TriggerSettings(
       preDuration: MediaTime(microseconds: 100_000), postDuration: MediaTime(microseconds: 200_000))
-    // The camera paints the number of each frame.
+    // The camera paints a number in each frame, which counts as motion.
     triggers.motion = MotionTrigger(share: 0.001)
     let report = try output.record(on: triggers)
     let clip = try #require(report.clips.first)

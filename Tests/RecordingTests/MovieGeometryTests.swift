@@ -16,8 +16,10 @@ import Testing
 
 /// Rotation, mirroring and zoom in movies.
 struct MovieGeometryTests {
-  /// The nine numbers of each matrix for frames of 128x96, written by hand: the directions of the
-  /// columns and rows of the image, and the translation back into view.
+  /// The nine numbers of each display matrix for frames of 128x96, written by hand.
+  ///
+  /// They are the directions of the columns and rows of the image, and the translation back into
+  /// view.
   private static let matrices: [(angle: Int, isMirrored: Bool, numbers: [Int32])] = [
     (0, false, []),
     (90, false, [0, 1, 0, -1, 0, 0, 96, 0, 1]),
@@ -29,7 +31,9 @@ struct MovieGeometryTests {
     (270, true, [0, -1, 0, -1, 0, 0, 96, 128, 1]),
   ]
 
-  /// A gray camera whose every frame shows the four quarters.
+  /// A gray camera.
+  ///
+  /// Each of its frames shows four different quarters.
   private func corners(_ count: Int) throws -> (ScriptedCamera, [ScriptedDriver.Step]) {
     var camera = try ScriptedCamera(240)
     camera.layout = .gray
@@ -39,7 +43,7 @@ struct MovieGeometryTests {
     )
   }
 
-  /// Records a script, with a connection that the closure prepares.
+  /// Records the frames of a script, with a connection that the closure configures.
   private func record(
     _ camera: ScriptedCamera, _ steps: [ScriptedDriver.Step], _ codec: VideoOutputSettings,
     to path: String, _ prepare: (CaptureConnection, DeviceInput) throws -> Void
@@ -78,7 +82,7 @@ struct MovieGeometryTests {
       #expect(
         CornerImage.corners(
           try reader.pixelBuffer(ofFrame: 3, as: .gray).bytes, width: 128, height: 96) == "ABCD")
-      // FFmpeg applies the matrix as players do.
+      // FFmpeg applies the display matrix as players do.
       let isUpright = row.angle % 180 == 0
       let shown = try await FFmpeg.converted(
         path, ["-frames:v", "1", "-pix_fmt", "gray", "-f", "rawvideo"])
@@ -118,7 +122,7 @@ struct MovieGeometryTests {
         }
       }
       #expect(try aperture(of: path) == .init(width: Rational(64), height: Rational(48)))
-      // The file is left unfinished, as by a kill.
+      // The file is left unfinished, as if the process were killed.
     }
     let report = try MovieRecovery.recover(path)
     #expect(report.frameCount > 30 && !report.wasIntact)
@@ -173,15 +177,15 @@ struct MovieGeometryTests {
   func `Each encoded frame of a zoom has the zoom factor of its time`(
     codec: VideoOutputSettings, decodes: Bool
   ) throws {
-    if codec == .raw, decodes { return }  // MJPEG is not stored uncompressed.
+    if codec == .raw, decodes { return }  // MJPEG cannot be stored uncompressed.
     let scratch = try Scratch()
     var camera = try ScriptedCamera(30)
     (camera.width, camera.height) = (640, 480)
     camera.layout = decodes ? .mjpeg : .gray
     let path = scratch.file("zoomed.mov")
     var begin: Int64 = 0
-    // The script's clock is 60 s before its first frame, so that the ramp starts there and has
-    // reached twice the size at frame 0.
+    // The script's clock is 60 s before its first frame. So the ramp starts there, and has doubled
+    // the zoom at frame 0.
     let report = try record(camera, camera.frames(0..<30), codec, to: path) { _, input in
       try input.ramp(toVideoZoomFactor: 6, withRate: 1.0 / 60)
       begin = try #require(input.geometry.zoom.last?.begin)

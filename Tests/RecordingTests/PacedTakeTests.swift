@@ -12,9 +12,9 @@ import Testing
 
 @testable import OvercrankRecording
 
-/// Takes of cameras that wait for the consumers of their frames.
+/// Takes of cameras that wait until their frames are consumed.
 ///
-/// They run one after the other, since each uses the whole machine.
+/// The tests run one after the other, since each uses the whole machine.
 @Suite(.serialized) struct PacedTakeTests {
   private func session(_ name: String, _ mode: String = "/mjpg") throws -> CaptureSession {
     let camera = try CaptureDevice.named(name)
@@ -50,7 +50,7 @@ import Testing
     #expect(report.ledger.stored == 20)
     let clip = try #require(Asset(path: path).videoTrack).frames
     let take = try #require(Asset(path: scratch.file("take.mov")).videoTrack).frames
-    // The end is one more.
+    // The last time is the end of the movie.
     for frame in 0...20 as ClosedRange<Int64> {
       let (due, time) = try (
         clip.time(ofFrame: frame).seconds, take.time(ofFrame: frame).seconds
@@ -75,7 +75,7 @@ import Testing
     let asset = try Asset(path: path)
     #expect(try paintedNumbers(asset) == Array(0..<240))
     #expect(asset.audioTrack?.sampleCount == 48_000)
-    // The same is true of a file that is used as a camera, and decoded faster than it is encoded.
+    // A file camera also waits, if its frames are decoded faster than they are encoded.
     let again = scratch.file("again.mov")
     let second = try record(
       "file:\(path)?pace=max", codec: .ffv1, to: again)
@@ -97,7 +97,8 @@ import Testing
     let report = try output.record { _ in
       guard !isHeld else { return }
       isHeld = true
-      // This thread stores the frames and waits for the session to stop, so no frame is stored.
+      // This callback blocks the thread that stores the frames until the session stops, so no frame
+      // is stored.
       output.stop()
       while session.isRunning { usleep(100) }
     }
@@ -125,7 +126,8 @@ import Testing
     for (second, clip) in report.clips.enumerated() {
       let numbers = try paintedNumbers(Asset(path: clip.path)).compactMap(\.self)
       let first = max(0, second * 240 - 60)
-      // The click exceeds the threshold one sample after its time, so the next frame is the first.
+      // The click exceeds the threshold one sample after its time, so the trigger is at the next
+      // frame.
       #expect(numbers.count == numbers.last.map { $0 - (numbers.first ?? 0) + 1 })
       #expect(abs((numbers.first ?? -9) - first) <= 1, "\(numbers.first ?? -1) \(first)")
       #expect(clip.ledger.dropped == 0 && clip.ledger.stored == Int64(numbers.count))
@@ -142,7 +144,7 @@ import Testing
     let output = try MovieFileOutput(session: session, settings: settings)
     var triggers = TriggerSettings(
       preDuration: MediaTime(seconds: 3), postDuration: MediaTime(microseconds: 100_000))
-    // Only a few frames, so that the ring buffer has only a few blocks.
+    // The limit holds only a few frames, so the ring buffer has only a few blocks.
     triggers.memoryLimit = 4 << 20
     let report = try output.record(on: triggers)
     #expect(report.ledger.expected == 960 && report.ledger.evicted == 960)

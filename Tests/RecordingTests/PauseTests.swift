@@ -14,21 +14,23 @@ import Testing
 
 /// Paused takes, compared with a simple model.
 struct PauseTests {
-  /// A script for a take, and the expected result.
+  /// A script for a take with pauses, and the expected result.
   private struct Model {
     var steps: [ScriptedDriver.Step] = []
     var stored: [Int] = []
-    /// The file's times of the stored frames, in microseconds.
+    /// The times of the stored frames in the file, in microseconds.
     var times: [Int64] = []
     var lost = 0
     var corrupt = 0
-    /// The time of each pause in the file and its duration, in microseconds.
+    /// The time of each pause in the file, and the duration of the pause, in microseconds.
     var pauses: [(time: Int64, duration: Int64?)] = []
-    /// The start of each part between pauses in the file, and its capture time.
+    /// The time in the file at which each part after a pause starts, and its capture time.
     var parts: [(time: Int64, captured: Int64)] = []
   }
 
-  /// Frames with losses and damage, and pauses between some of them.
+  /// Frames with losses and damage.
+  ///
+  /// Some are separated by pauses.
   private func model(
     _ camera: ScriptedCamera, _ output: @escaping @Sendable () -> MovieFileOutput?,
     _ random: inout SeededGenerator
@@ -110,7 +112,7 @@ struct PauseTests {
     #expect(lines.map(\.time.wholeNanoseconds) == model.times.map { $0 * 1_000 })
     #expect(lines.map(\.sequence) == model.stored.map { Int64($0) })
     #expect(lines.compactMap(\.lostBefore).reduce(0, +) <= Int64(model.lost + model.corrupt))
-    // The audio of each part belongs to its frames.
+    // The audio of each part matches the frames of that part.
     var reader = try AudioReader(asset)
     let source = SyntheticAudio()
     let rate = SyntheticAudio.sampleRate
@@ -146,7 +148,7 @@ struct PauseTests {
     #expect(account.gaps.map(\.afterIndex) == [2, 3, 5])
     #expect(account.gaps.map(\.time.wholeNanoseconds) == [30_000_000, 50_000_000, 80_000_000])
     #expect(account.measuredFrameRate == (Rational(100)))
-    // A pause before the first frame does not count.
+    // A pause before the first frame is not counted.
     account = FrameAccount(frameRate: FrameRate(100), trustsCounter: false) { 0 }
     try observe(0, .paused)
     for number in [70, 71] as [Int64] { try observe(number, .taken) }
@@ -196,7 +198,7 @@ struct PauseTests {
     let output = try MovieFileOutput(session: session, settings: settings)
     let (first, second) = (output.events, output.events)
     #expect(!output.isRecording)
-    // The pause is requested before the take begins, so nothing is stored until it ends.
+    // The pause is requested before the take begins, so no frame is stored until it ends.
     output.pause()
     #expect(output.isRecordingPaused)
     try output.startRecording()
@@ -220,7 +222,7 @@ struct PauseTests {
       if names.last == "finish" { break }
     }
     #expect(names == ["start", "pause", "resume", "finish"])
-    // The file exists now, and the failure is reported as well.
+    // The file exists now, and the failure is still reported.
     var failed = false
     try output.startRecording()
     for await event in second {
@@ -232,7 +234,7 @@ struct PauseTests {
   }
 }
 
-/// The output, shared with the capture thread of a script.
+/// The movie output, shared with the capture thread of a script.
 private final class Shared: Sendable {
   private let box = Mutex<MovieFileOutput?>(nil)
   var output: MovieFileOutput? {

@@ -13,12 +13,12 @@ import Testing
 @testable import OvercrankMovieFormat
 @testable import OvercrankRecording
 
-/// The recovery of recordings that were cut off, compared with the frames that were stored.
+/// The recovery of unfinished recordings, compared with the frames that were stored.
 struct RecoveryTests {
-  /// A fragmented take that its killed process left on the disk, and its known contents.
+  /// A fragmented take that a killed process left on the disk, and its known contents.
   private struct UnfinishedTake {
     var bytes: [UInt8]
-    /// The bytes of the file after each frame that was stored.
+    /// The file length after each stored frame.
     var ends: [Int] = []
     var frames: [FrameObservation] = []
   }
@@ -60,7 +60,7 @@ struct RecoveryTests {
     return unfinished
   }
 
-  /// The same file, with a journal that guarantees none of its bytes.
+  /// The same file with a journal that guarantees none of the file's bytes.
   private static func unsynced(_ bytes: [UInt8], _ scratch: Scratch) throws -> [UInt8] {
     var bytes = bytes
     let file = try MovieBoxes(opening: try scratch.write(bytes, as: "synced.mov"))
@@ -128,7 +128,7 @@ struct RecoveryTests {
       func frame(_ number: Int, _ bytes: UnsafeRawBufferPointer) throws -> QueuedFrame {
         QueuedFrame(observation: try camera.observation(Int64(number)), bytes: bytes)
       }
-      // The clip begins with frame 10, which depends on the ten before it.
+      // The clip begins with frame 10, which depends on the ten frames before it.
       let leads = images[..<10].map { image in
         let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: image.count, alignment: 1)
         copy.copyBytes(from: image)
@@ -207,7 +207,7 @@ struct RecoveryTests {
     var random = SeededGenerator(seed: 4)
     for round in 0..<120 {
       var bytes = unsynced
-      // Only the sectors of the header are guaranteed.
+      // Only the sectors of the file header are guaranteed to be on the disk.
       let sectors = bytes.count / 512
       for _ in 0..<Int.random(in: 1...4, using: &random) {
         let sector = Int.random(in: 8..<sectors, using: &random)
@@ -238,7 +238,7 @@ struct RecoveryTests {
     for round in 0..<200 {
       var bytes = unfinished.bytes
       for _ in 0..<Int.random(in: 1...6, using: &random) {
-        // Mostly where boxes begin.
+        // Most changes are at the start of the file, where boxes begin.
         let position = Int.random(in: 0..<4_000, using: &random)
         let start = round.isMultiple(of: 3) ? position * bytes.count / 4_000 : position
         bytes[start] = UInt8.random(in: 0...255, using: &random)

@@ -9,16 +9,17 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// A scripted microphone without a clock: its samples are a function of the time since a camera's
-/// first frame.
+/// A scripted microphone without a clock.
+///
+/// Its samples are a function of the time since a camera's first frame.
 final class ScriptedMicrophone: AudioDriver {
-  /// The next event of the microphone.
+  /// A step of the script.
   enum Step {
-    /// A number of samples, in blocks of 10 ms.
+    /// Samples arrive, in blocks of 10 ms.
     case samples(Int64)
-    /// A number of samples is lost.
+    /// Samples are lost.
     case lost(Int64, AudioGap.Cause)
-    /// The card is pulled out.
+    /// The audio card is unplugged.
     case unplugged
   }
 
@@ -29,7 +30,9 @@ final class ScriptedMicrophone: AudioDriver {
   private nonisolated(unsafe) var steps: [Step]
   private nonisolated(unsafe) var sample: Int64 = 0
 
-  /// Prepares a script whose first sample has a time of the capture clock, in nanoseconds.
+  /// Prepares a script.
+  ///
+  /// Its first sample has the given capture time in nanoseconds.
   init(
     _ steps: [Step], rate: Int = 48_000, channels: Int = 2, atNanoseconds epoch: Int64,
     wave: @escaping @Sendable (_ seconds: Double, _ channel: Int) -> Double
@@ -82,19 +85,19 @@ final class ScriptedMicrophone: AudioDriver {
   }
 }
 
-/// A scripted camera of 1.5 seconds at 100 frames per second, with a scripted microphone.
+/// A scripted camera that runs for 1.5 seconds at 100 fps, with a scripted microphone.
 enum MicrophoneScene {
   /// The capture time of the camera's frame 0, in microseconds.
   static let zero: Int64 = 77_000_000
 
-  /// The tone of a channel of the microphone at a time.
+  /// The tone that the microphone records on a channel, at a time.
   @Sendable static func tone(_ seconds: Double, _ channel: Int) -> Double {
     0.5 * sin(2 * .pi * (channel == 0 ? 300 : 410) * seconds)
   }
 
-  /// A session of both, without an output.
+  /// A session of the camera and the microphone, without an output.
   ///
-  /// Its audio begins `offset` nanoseconds after the first frame.
+  /// The audio begins `offset` nanoseconds after the first frame.
   static func session(
     _ steps: [ScriptedMicrophone.Step], beginsAt offset: Int64, rate: Int = 48_000,
     channels: Int = 2

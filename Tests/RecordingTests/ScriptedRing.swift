@@ -7,9 +7,9 @@ import Synchronization
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// Frames that a thread pushes into a ring buffer, a few each time that triggers are requested.
+/// A thread that pushes frames into a ring buffer, a few each time the writer asks for triggers.
 ///
-/// So a trigger is known soon after its time, and the result does not depend on the clock.
+/// So a trigger is always known soon after its time, and the result does not depend on the clock.
 final class ScriptedRing: Sendable {
   let queue: FrameQueue
   private let frames: [FrameObservation]
@@ -29,7 +29,9 @@ final class ScriptedRing: Sendable {
     self.triggers = triggers
   }
 
-  /// Pushes all frames; called on a thread of its own.
+  /// Pushes all frames.
+  ///
+  /// It is called on a separate thread.
   func push() {
     for (number, frame) in frames.enumerated() {
       if number % 8 == 0 { requested.wait() }
@@ -52,7 +54,7 @@ final class ScriptedRing: Sendable {
   /// The number of frames that the full ring buffer refused.
   let refusals = Atomic<Int>(0)
 
-  /// Returns the triggers up to the newest frame, after which more follow.
+  /// Returns the triggers up to the newest frame, and lets more frames follow.
   func takeTriggers() -> [CaptureTrigger] {
     let pushed = state.withLock { $0.pushed }
     if pushed < frames.count {

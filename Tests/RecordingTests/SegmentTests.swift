@@ -70,7 +70,7 @@ import Testing
     #expect(joins.audio.count == expected.count)
     #expect(zip(joins.audio, expected).allSatisfy { abs($0 - $1) <= 1.0 / 32_768 })
 
-    // The check finds a file with one frame less.
+    // The check detects a file that has one frame less.
     let cut = scratch.file("cut.mov")
     try await FFmpeg.make(
       cut, ["-i", paths[1], "-map", "0", "-c", "copy", "-frames:v", "239"])
@@ -94,7 +94,8 @@ import Testing
     let session = try session("synthetic:160x120@240?pace=max", mode)
     let output = MovieFileOutput(settings: settings)
     try session.addOutput(output)
-    // 72 frames and two thirds of a microsecond, so that a file begins after its boundary.
+    // The duration is 72 frames and two thirds of a microsecond, so a file begins a little after
+    // its boundary.
     let duration = MediaTime(exactly: Rational(3_000_007, over: 10_000_000))
     let report = try output.record(in: segments(duration, in: scratch))
     #expect(report.files.map(\.ledger.stored) == [73, 72, 72, 33])
@@ -110,7 +111,7 @@ import Testing
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(0..<100)
-    // Frames 38 to 41 never come: the second file begins with 42.
+    // Frames 38 to 41 are lost, so the second file begins with frame 42.
     steps.removeSubrange(38..<42)
     let session = try camera.session(ScriptedDriver(steps))
     let output = try MovieFileOutput(
@@ -140,7 +141,7 @@ import Testing
     let output = try MovieFileOutput(
       session: session, settings: RecordingSettings(path: scratch.file("a.mov")))
     let report = try output.record(in: segments(MediaTime(3, over: 10), in: scratch))
-    // The first key frames at or after 30, 60 and 90.
+    // The files begin at the first key frame at or after frames 30, 60 and 90.
     let cuts = [30, 60, 90].compactMap { due in keys.first { $0 >= due } }
     let starts = Array(Set([0] + cuts)).sorted()
     #expect(report.files.count == starts.count && report.take.ledger.stored == 100)
@@ -165,17 +166,17 @@ import Testing
       try output.startRecording(to: paths[0])
       var next = 1
       for await step in progress {
-        // Each file has some frames before the next is requested.
+        // Each file gets some frames before the next file is requested.
         if step.stored < Int64(next) * 20 { continue }
         if next == 3 {
-          // A file that cannot be created costs no frame: the previous one continues.
+          // If a file cannot be created, no frame is lost and the previous file continues.
           try output.startRecording(to: scratch.file("no such directory/a.mov"))
         }
         guard next < 5 else { break }
         try output.startRecording(to: paths[next])
         next += 1
       }
-      // A requested file that has not begun at the end never begins.
+      // Waits for the last file to begin, since a file without frames is not created at the end.
       for await event in starts { if case .didStart(paths[4]) = event { break } }
       output.stop()
       var (started, reports, failed): ([String], [RecordingReport], [String]) = ([], [], [])
@@ -240,7 +241,7 @@ import Testing
     #expect(report.take.problem == nil && report.take.stoppedBy == .signal)
     let stored = report.files.map(\.ledger.stored)
     #expect(report.take.ledger.stored == stored[0] + stored[1])
-    // The camera was absent for two seconds of its clock, and restarted.
+    // The camera was missing for two seconds of its clock, and then restarted.
     let gap = try #require(report.take.gaps.first { $0.cause == .lostDevice && $0.count > 400 })
     #expect(gap.afterIndex == stored[0] - 1 && gap.count < 600)
     #expect(report.files.allSatisfy { $0.ledger.lostDevice == 0 })

@@ -10,7 +10,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// The reason why a take ended, which is independent of whether its file plays.
+/// The reason why a take stopped, which does not depend on whether its file is playable.
 struct StopReasonTests {
   /// A limit, and the stop reason of a take that reaches it.
   enum Limit: CaseIterable {

@@ -17,20 +17,20 @@ struct ScriptedCamera {
   var height = 96
   var rate: FrameRate
   var layout = SyntheticDriver.Settings.Layout.mjpeg
-  /// The time of frame 0.
+  /// The time of frame 0 in microseconds.
   var base: Int64 = 5_000_000
   var hasAudio = false
 
   init(_ framesPerSecond: Int64) throws { rate = FrameRate(Int(framesPerSecond)) }
 
-  /// The driver's observation of a frame that arrives in time.
+  /// The number and time that the driver reports for a frame that arrives on time.
   func observation(_ number: Int64) throws -> FrameObservation {
     FrameObservation(
       sequence: UInt32(truncatingIfNeeded: number),
       microseconds: base + (try SyntheticDriver.microseconds(ofFrame: number, at: rate)))
   }
 
-  /// The bytes of some images, as the synthetic camera draws them.
+  /// The image bytes of some frames, as the synthetic camera draws them.
   func images(_ numbers: some Sequence<Int>) throws -> [[UInt8]] {
     let pattern = TestPattern(width: width, height: height)
     var generator: any TestPatternGenerator =
@@ -48,12 +48,12 @@ struct ScriptedCamera {
     }
   }
 
-  /// Consecutive frames, each with its number painted.
+  /// Script steps for consecutive frames, each with its number painted.
   func frames(_ numbers: Range<Int>) throws -> [ScriptedDriver.Step] {
     try zip(numbers, images(numbers)).map { .frameWithBytes(try observation(Int64($0)), $1) }
   }
 
-  /// The session of a script.
+  /// A session whose camera plays a script.
   func session(_ driver: ScriptedDriver) throws -> CaptureSession {
     let name = layout == .mjpeg ? "mjpg" : layout == .yuyv ? "yuyv" : "grey"
     let device = try CaptureDevice.named(
@@ -74,7 +74,7 @@ struct ScriptedCamera {
         audio: hasAudio ? (SyntheticAudio(), { base }, { base }, nil) : nil))
   }
 
-  /// The session of a script whose frames are ``streamFrames(_:in:)``.
+  /// A session whose camera plays a script of frames from ``streamFrames(_:in:)``.
   func streamSession(_ driver: ScriptedDriver) throws -> CaptureSession {
     let device = try CaptureDevice.named("synthetic:\(width)x\(height)@\(rate.numerator)")
     return CaptureSession(
@@ -84,12 +84,16 @@ struct ScriptedCamera {
         negotiatedFrameRate: rate, maximumByteCount: 1 << 16))
   }
 
-  /// Makes the tags of a file that is written without a session.
+  /// Makes the metadata tags for a file that is written without a session.
   ///
   /// - Parameters:
-  ///   - switchedOn: The time at which the stream was switched on, in microseconds.
-  ///   - beginsWithStream: Whether the take begins with the stream.
-  /// - Returns: A closure that makes the tags from the first frame and the number of lead-in frames.
+  ///
+  /// - switchedOn: The time at which the stream started, in microseconds.
+  ///
+  /// - beginsWithStream: Whether the take begins with the stream.
+  ///
+  /// - Returns: A closure that makes the tags from the first frame and the number of lead-in
+  /// frames.
   func metadata(
     switchedOn: Int64, beginsWithStream: Bool = true
   ) -> (_ first: FrameObservation, _ leadIn: Int) -> [String: String] {
@@ -103,7 +107,7 @@ struct ScriptedCamera {
     }
   }
 
-  /// The frames of an H.264 stream as a camera sends them, with a key frame now and then.
+  /// The frames of an H.264 stream from a camera, with a key frame from time to time.
   func streamFrames(_ count: Int, in scratch: Scratch) throws -> [[UInt8]] {
     let path = scratch.file("camera.mov")
     _ = try take(try frames(0..<count), codec: .h264, to: path)
@@ -129,7 +133,7 @@ struct ScriptedCamera {
     return try TakeAudio.of(session, into: output, settings, keeping: 1)
   }
 
-  /// Records a script.
+  /// Records the frames of a script.
   func take(
     _ steps: [ScriptedDriver.Step], codec: VideoOutputSettings = .automatic, to path: String,
     configure: (inout RecordingSettings) -> Void = { _ in },
@@ -143,7 +147,7 @@ struct ScriptedCamera {
     let output = try MovieFileOutput(session: session, settings: settings)
     let report = try output.record(progress: progress)
     let input = try #require(session.inputs.first as? DeviceInput)
-    // All buffers are returned, except those that waited when the stream was switched off.
+    // All buffers are returned, except for frames that still waited when the stream stopped.
     #expect(input.pool.heldCount == 0)
     #expect(driver.missingBuffers <= input.pool.capacity / 2)
     return (report, driver)

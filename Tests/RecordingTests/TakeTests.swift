@@ -13,7 +13,9 @@ import Testing
 
 @testable import OvercrankRecording
 
-/// Records the synthetic camera, which loses no frame on a busy machine: `device` has `pace=max`.
+/// Records the synthetic camera.
+///
+/// With `pace=max` in `device`, it loses no frame on a busy machine.
 private func take(
   _ device: String, mode: String, codec: VideoOutputSettings, seconds: MediaTime, to path: String
 ) throws -> RecordingReport {
@@ -53,7 +55,7 @@ struct TakeTests {
     let sequences = asset.frameTimingRows().map(\.sequence)
     #expect(painted == sequences)
     #expect(asset.duration == (MediaTime(1, over: 2)))
-    // The audio of lossless video is lossless, too.
+    // A take with lossless video has lossless audio, too.
     #expect(
       asset.audioTrack?.codec == (codec == .ffv1 || codec == .raw ? .pcm : .aac))
     #expect(asset.audioTrack?.sampleCount == 24_000)
@@ -77,7 +79,8 @@ struct TakeTests {
         lastKey = time
       }
     }
-    // With a fifth of the frames missing a frame may come late; its own duration is the limit.
+    // With a fifth of the frames missing, the duration of a frame can exceed the key frame
+    // interval.
     #expect(longest > 0 && longest <= 250_000 + 5 * 11_112)
   }
 
@@ -128,7 +131,7 @@ struct TakeTests {
       })
     #expect(report.ledger.stored == 720 && report.ledger.lostQueue == 0)
     #expect(report.ledger.isBalanced && report.isPlayable)
-    // All frames of the stall waited in the queue, which had space.
+    // All frames that arrived during the stall waited in the queue, which had enough space.
     #expect(fullest > 0.05 && fullest < 1)
   }
 
@@ -145,7 +148,7 @@ struct TakeTests {
       session: session, settings: RecordingSettings(path: scratch.file("take.mov")))
     if isStopped { output.stop() }
     let error = #expect(throws: MediaError.self) { try output.record() }
-    // A user who stops the take needs no advice to check the camera.
+    // An error after a stop by the user does not suggest to check the camera.
     #expect(error?.code == (isStopped ? .cancelled : .nothingStored))
     #expect(try scratch.names() == [])
   }
@@ -200,7 +203,7 @@ struct PlanTests {
     #expect(FrameIntervals(microseconds: [5]) == nil)
     let one = try #require(FrameIntervals(microseconds: [0, 10]))
     #expect([one.p50, one.p95, one.p99, one.max] == Array(repeating: .microseconds(10), count: 4))
-    // 100 intervals of 1 ... 100 µs.
+    // The times make 100 intervals of 1 to 100 µs.
     let times = (0...100).map { Int64($0 * ($0 + 1) / 2) }
     let many = try #require(FrameIntervals(microseconds: times))
     #expect(

@@ -22,7 +22,9 @@ struct TimedMetadataTests {
     var value: MetadataValue
   }
 
-  /// Random values at random frames, several at some frames and none at most.
+  /// Random metadata values at random frames.
+  ///
+  /// Some frames have several values, and most have none.
   private static func values(_ count: Int, frames: Int64, seed: UInt64) -> [ExpectedValue] {
     var random = SeededGenerator(seed: seed)
     return (0..<count).map { number in
@@ -45,7 +47,7 @@ struct TimedMetadataTests {
     }
   }
 
-  /// In order of frames, and of arrival where frames are equal.
+  /// Sorts by frame, and values of the same frame by arrival.
   private static func sorted(_ values: [ExpectedValue]) -> [ExpectedValue] {
     values.enumerated().sorted { ($0.element.frame, $0.offset) < ($1.element.frame, $1.offset) }
       .map(\.element)
@@ -69,7 +71,8 @@ struct TimedMetadataTests {
     let session = try session()
     let output = try MovieFileOutput(session: session, settings: settings)
     let values = Self.values(1_000, frames: 600, seed: 5)
-    // Half of them before the take, the others while it runs, for stored and for future frames.
+    // Half of the values are added before the take. The others are added while it runs, for stored
+    // and for future frames.
     for value in values.prefix(500) {
       try output.append(value.value, forKey: value.key, atFrame: value.frame)
     }
@@ -89,7 +92,7 @@ struct TimedMetadataTests {
     // ffprobe finds the same packets at the same times.
     let frames = Set(values.map(\.frame)).sorted()
     let packets = try await FFmpeg.probe(path, "packet=pts", stream: "d:0")
-    // Before the first value, a packet without values lasts from the start.
+    // An empty packet lasts from the start to the first value.
     let found = packets.compactMap { Int64($0.filter(\.isNumber)) }
     let due = frames.map { times[Int($0)].wholeMicroseconds }
     #expect(found == (due.first == 0 ? due : [0] + due))
@@ -110,7 +113,7 @@ struct TimedMetadataTests {
     let camera = try ScriptedCamera(100)
     let box = Mutex<MovieFileOutput?>(nil)
     var steps = try camera.frames(0..<50)
-    // The clock is at the time of the previous frame.
+    // The clock still has the time of the previous frame.
     for number in [40, 20, 1] {
       steps.insert(
         .action {
@@ -136,7 +139,7 @@ struct TimedMetadataTests {
     try session.addOutput(output)
     let values = Self.values(300, frames: 480, seed: 8)
     for value in values { try output.append(value.value, forKey: value.key, atFrame: value.frame) }
-    // One has no frame.
+    // No frame has this number.
     try output.append(1, forKey: "late", atFrame: 480)
     let report = try output.record(
       in: SegmentSettings(duration: MediaTime(1, over: 2)) { scratch.file("\($0).mov") })
@@ -159,18 +162,18 @@ struct TimedMetadataTests {
       PendingValue(position: position, key: "code", value: 1)
     }
     var pending = PendingValues()
-    // The file begins 100 µs after the take, and its last frame may still be reordered.
+    // The file begins 100 µs after the take. Its last frame may still be reordered.
     let times: [Int64] = [100, 200, 300, 400]
     pending.add([value(.frameTime(1_050)), value(.frameTime(1_200)), value(.frameTime(1_350))])
     let taken = pending.take(times: times, margin: 1, clock: clock, end: .none)
     #expect(taken.map(\.ticks) == [200] && pending.lateCount == 1)
     #expect(pending.waiting.count == 1)
     #expect(pending.take(times: times, margin: 2, clock: clock, end: .take).map(\.ticks) == [300])
-    // Before a frame is taken, nothing is known to be late.
+    // Before any frame is taken, no value is known to be late.
     pending.add([value(.frameTime(1_050))])
     #expect(pending.take(times: [100], margin: 2, clock: clock, end: .none).isEmpty)
     #expect(pending.lateCount == 1 && pending.waiting.count == 1)
-    // A value without a frame of its own belongs to the first one.
+    // A value without a frame at its time belongs to the first frame.
     pending.add([value(.captured(1_050))])
     #expect(pending.take(times: times, margin: 0, clock: clock, end: .take).map(\.ticks) == [100])
     #expect(pending.lateCount == 2)
@@ -201,7 +204,7 @@ struct TimedMetadataTests {
         if frame.sequence % 4 == 3 { try writer.flush() }
       }
     }
-    // A reader of the growing file sees the movie.
+    // The movie can be read while it is still being recorded.
     #expect(try Asset(path: path).videoTrack.map { $0.frameCount >= 72 } == true)
     let report = try MovieRecovery.recover(path)
     #expect(report.frameCount == 100 && report.isPlayable)

@@ -25,7 +25,7 @@ struct TriggerQueueTests {
       var (accepted, taken, waiting, ignored, refused) = ([Int64](), [Int64](), 0, 0, 0)
       var time: Int64 = 0
       for _ in 0..<500 {
-        // Most come together, as in a burst; some are known later than they happened.
+        // Most triggers come close together, as in a burst. Some arrive out of order.
         time += Int64.random(in: -50...200, using: &random)
         queue.append(trigger(time))
         if let last = accepted.last, abs(time - last) < quiet {

@@ -14,7 +14,9 @@ import Testing
 @testable import OvercrankRecording
 
 struct TriggeredTakeTests {
-  /// Frames with losses and damage, each with its number as its sequence.
+  /// Frames with losses and damage.
+  ///
+  /// The sequence number of each is its frame number.
   private func frames(
     _ count: Int, _ camera: ScriptedCamera, _ random: inout SeededGenerator
   ) throws -> [FrameObservation] {
@@ -72,7 +74,8 @@ struct TriggeredTakeTests {
     settings.clipPath = { scratch.file("clip\($0).mov") }
     let frames = try frames(count, camera, &random)
     let end = camera.base + Int64(count) * 1_000_000 / 240
-    // Some before the first frame, some so late that the capture ends before the clip does.
+    // Some triggers are before the first frame. Some are so late that the capture ends before the
+    // clip does.
     let triggers = (0..<250).map { _ in
       CaptureTrigger(
         source: .call, microseconds: Int64.random(in: camera.base - 50_000...end, using: &random))
@@ -115,7 +118,7 @@ struct TriggeredTakeTests {
             ($0.microseconds - expected[0].microseconds) * 1_000
           })
     }
-    // The ledger of the whole capture.
+    // The frame counts of the whole capture.
     #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == Int64(stored.count))
     let damaged = frames.count { $0.outcome == .corrupt }
@@ -152,7 +155,7 @@ struct TriggeredTakeTests {
     #expect(ring.refusals.load(ordering: .relaxed) == 0)
     #expect(clip.ledger.lostQueue == 0)
     let mark = try #require(clip.trigger)
-    // Less than the requested duration, but nearly all that the memory holds.
+    // The clip has less than the requested duration, but nearly everything that fits in memory.
     #expect(mark.time.wholeNanoseconds < 2_900_000_000)
     #expect(queue.capacity <= 1 << 19)
     #expect(Double(report.ringPeak) > 0.7 * Double(queue.capacity))
@@ -190,7 +193,7 @@ struct TriggeredTakeTests {
     #expect(take.control.requestedStop == .duration)
   }
 
-  /// A capture of five seconds at 120 fps with triggers at these microseconds of it.
+  /// Captures five seconds at 120 fps, with triggers at the given microseconds of the capture.
   private func capture(
     _ triggers: [Int64], in scratch: Scratch, configure: (inout TriggerSettings) -> Void
   ) throws -> (report: TriggeredReport, stop: StopReason?) {
@@ -247,7 +250,7 @@ struct TriggeredTakeTests {
 
   @Test func `A trigger after the last frame fails with no clip stored`() throws {
     let scratch = try Scratch()
-    // After the last frame.
+    // The trigger is after the last frame.
     let (report, _) = try capture([9_000_000], in: scratch) { _ in }
     #expect(report.clips.isEmpty && report.triggerCount == 1)
     #expect(report.problem?.code == .nothingStored)
@@ -303,7 +306,8 @@ struct TriggeredTakeTests {
       frame.arrival += 500
       return frame
     }
-    // Before the first key frame but one, just after one, with much of the past and with none.
+    // Triggers before the second key frame, just after a key frame, and at other positions in a
+    // GOP.
     let triggers = [100_000, 700_000, 1_000_001, 1_333_333, 2_000_000].map {
       CaptureTrigger(source: .call, microseconds: camera.base + $0)
     }

@@ -13,7 +13,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// Previews of a running camera, with movies.
+/// Previews of a running camera that also records a movie.
 struct VideoPreviewTests {
   private func session(_ name: String, _ mode: String) throws -> CaptureSession {
     let camera = try CaptureDevice.named(name)
@@ -39,12 +39,12 @@ struct VideoPreviewTests {
     var times: [MediaTime] = []
     let output = try MovieFileOutput(session: session, settings: settings)
     let report = try output.record { _ in
-      // The source waits for the movie, so it delivers while this thread draws.
+      // The camera waits for the movie, so it delivers frames while this thread draws.
       guard let frame = try? preview.nextFrame(as: .gray) else { return }
       #expect(frame.image.width == 320 && frame.image.height == 240)
       if let number = number(in: frame.image) { numbers.append(number) }
       times.append(frame.presentationTimeStamp)
-      // One waits, and one may arrive just now. The movie copies compressed frames.
+      // One frame waits, and one may arrive at this moment. The movie copies compressed frames.
       #expect(mode != "/mjpg" || input.pool.heldCount <= 2)
       if numbers.count >= 20 { output.stop() }
     }
@@ -52,7 +52,7 @@ struct VideoPreviewTests {
     #expect(numbers.count == times.count && numbers.count >= 20)
     #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 }, "\(numbers)")
     #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
-    // The end of the stream takes the last frame away, and all buffers are back.
+    // At the end of the stream, the last frame is released and all buffers are returned.
     let ledger = preview.ledger
     #expect(ledger.isBalanced && ledger.waiting == 0 && ledger.delivered == Int64(numbers.count))
     #expect(try input.pool.heldCount == 0 && preview.nextFrame(as: .gray) == nil)
@@ -89,7 +89,7 @@ struct VideoPreviewTests {
       view.join()
       #expect(isWoken.withLock { $0 } && preview.waitForNextFrame(milliseconds: 0))
       defer {
-        // Nothing comes after the end of the stream, so the wait ends with it.
+        // No frame comes after the end of the stream, so the wait ends.
         sink.end(CaptureEnd())
         #expect(!preview.waitForNextFrame(milliseconds: .max))
       }

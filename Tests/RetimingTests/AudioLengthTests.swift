@@ -5,7 +5,7 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// One rendering: a speed, an algorithm, a number of channels.
+/// A speed, an algorithm and a number of channels to render audio with.
 struct LengthCase: Sendable, CustomTestStringConvertible {
   var speed: Speed
   var algorithm: AudioTimePitchAlgorithm
@@ -89,7 +89,7 @@ struct AudioLengthTests {
       }
       let fractions: [(Int64, Int64)] = [(1, 1), (1, 1), (1, 3), (2, 1), (5, 7), (12, 1)]
       let (above, below) = fractions.randomElement(using: &random) ?? (1, 1)
-      // Starts and lengths that are not whole numbers of samples.
+      // The starts and lengths are not whole numbers of samples.
       let start = MediaTime(.random(in: 0...45_000, using: &random), over: 90_000)
       let source = try TimeRange(
         start: start,
@@ -119,7 +119,7 @@ struct AudioLengthTests {
         #expect(rendering.samples[channel][last..<first].allSatisfy { $0 == 0 })
       }
       if try mapping.speed() == .normal, first < next {
-        // The source sample that plays here, rounded to the nearest one.
+        // The source sample that plays at this position, rounded to the nearest sample.
         let position = try sample(
           mapping.sourceSeconds(of: Rational(Int128(first), over: 48_000)))
         let expected = audio.samples(Int64(position), next - first)
@@ -158,7 +158,7 @@ struct AudioLengthTests {
         _ = try retimer.render(
           mappings: [TimeMapping.of(50_000, above > 32 ? 97_000 : 6400, at: speed)],
           read: { start, count in
-            // One pass forward, without gaps.
+            // The source is read once, forward and without gaps.
             #expect(expected == nil || expected == start)
             #expect(start > 0)
             expected = start + Int64(count)

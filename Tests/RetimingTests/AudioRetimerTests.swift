@@ -13,7 +13,7 @@ struct AudioRetimerTests {
     return nil
   }
 
-  /// Four ranges that do not follow each other, so that each becomes a separate piece.
+  /// Four ranges that are not adjacent, so that each becomes a separate piece of audio.
   private func separateMappings() throws -> [TimeMapping] {
     var end = MediaTime.zero
     return try

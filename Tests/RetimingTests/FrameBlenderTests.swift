@@ -6,9 +6,9 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// Blending in linear light, compared with the definition in double precision for each pixel.
+/// Blending in linear light, compared with a computation in double precision for each pixel.
 struct FrameBlenderTests {
-  /// Code values of every plane, by the row, without padding.
+  /// The code values of every plane by row, without padding.
   private typealias Planes = [[[Int]]]
 
   private static let formats = [
@@ -31,7 +31,7 @@ struct FrameBlenderTests {
         width: width, height: height, pixelFormat: format, isFullRange: format.isFullRange,
         transfer: transfer))
     var random = SeededGenerator(seed: UInt64(curve + 7))
-    // Twice with one blender, which must start anew after each blend.
+    // Blends twice with the same blender, which must start anew after each blend.
     for shares in [[0.5, 0.25, 0.25], [0.1, 0.9]] as [[Float]] {
       let frames = try shares.map { _ in
         try noiseFrame(format, layout, width, height, &random)
@@ -62,7 +62,8 @@ struct FrameBlenderTests {
       frame.planeData(0)?.update(repeating: level, count: frame.bytesPerRow(0) * 2)
       try blender.add(frame, share: 0.5)
     }
-    // 1.099 · 0.5^0.45 - 0.099 = 0.7053; mixed as code values it would be 128.
+    // In linear light the result is 1.099 · 0.5^0.45 - 0.099 = 0.7053, code value 180. A blend of
+    // code values would give 128.
     #expect(try blender.finish().packedBytes() == [180, 180, 180, 180])
   }
 
@@ -156,7 +157,7 @@ struct FrameBlenderTests {
 
   // MARK: Frames
 
-  /// Noise whose colors are mostly inside the gamut of a display.
+  /// A frame of noise whose colors are mostly inside the display gamut.
   private func noiseFrame(
     _ format: LibAVPixelFormat, _ layout: PixelComponents, _ width: Int, _ height: Int,
     _ random: inout SeededGenerator

@@ -7,7 +7,7 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// Interpolated frames: reproducible bytes and the right motion.
+/// Interpolated frames: their bytes are reproducible and their motion is exact.
 struct FrameInterpolatorTests {
   private static let formats = [
     "yuv420p", "yuv422p", "yuv444p", "yuvj420p", "gray", "yuv420p10le", "yuv422p10le",
@@ -67,7 +67,7 @@ struct FrameInterpolatorTests {
     name: String, size: (Int, Int)
   ) throws {
     let format = try #require(LibAVPixelFormat(named: name))
-    // There are enough frames to detect the wall as static.
+    // Enough frames follow each other to detect the wall as static.
     let frames = try (0..<6).map { number in
       try FrameSamples.frame(width: size.0, height: size.1, format) { component, x, y in
         let scaleX = component.width < size.0 ? 2 : 1
@@ -80,7 +80,7 @@ struct FrameInterpolatorTests {
     let plain = try bytes(frames, usesSIMD: false)
     #expect(try bytes(frames) == plain)
     #expect(try bytes(frames, threadCount: 3) == plain)
-    // The wall is unchanged, and the ball has moved.
+    // The wall is unchanged in the interpolated frame, and the ball has moved.
     let last = try #require(plain.last)
     let captured = try frames[5].packedBytes()
     #expect(last != captured && zip(last, captured).count { $0 != $1 } < last.count / 3)
@@ -115,7 +115,7 @@ struct FrameInterpolatorTests {
       let made = try interpolator.frame(at: instant)
       #expect(made.signalToNoise(truth, border: 10) > (isFast ? 34 : 36))
     }
-    // Neither of the simple methods passes.
+    // A held frame or a plain blend would not pass.
     let truth = try texture.frame(width, height, movedBy: 3.75, -1.25)
     #expect(try interpolator.blend(at: 0.5).signalToNoise(truth, border: 10) < 30)
     #expect(frames[0].signalToNoise(truth, border: 10) < 30)
@@ -128,7 +128,8 @@ struct FrameInterpolatorTests {
     func frame(_ x: Double, _ y: Double) throws -> MediaFrame {
       try MovingTexture.frame(width, height) { px, py in
         let distance = ((px - x) * (px - x) + (py - y) * (py - y)).squareRoot()
-        // The edge is one pixel wide, and the wall between black and white.
+        // The edge of the ball is one pixel wide. The wall has a brightness between black and
+        // white.
         let share = min(max(12.5 - distance, 0), 1)
         let wall = 110 + (background.luma(px, py) - 125) / 3
         return wall + share * (250 - wall)
@@ -136,7 +137,7 @@ struct FrameInterpolatorTests {
     }
     let interpolator = try #require(
       FrameInterpolator(width: width, height: height, pixelFormat: .yuv420p))
-    // Earlier frames make the wall static, which must not hide the ball.
+    // Earlier frames make the wall count as static, which must not hide the ball.
     for number in -3..<5 {
       try interpolator.load(try frame(60 + Double(number + 3) * step, 80 + Double(number) * 5))
       guard number > -3 else { continue }
@@ -189,7 +190,7 @@ struct FrameInterpolatorTests {
   @Test func `Frame interpolation keeps a burned-in timer in place`() throws {
     let texture = MovingTexture(seed: 7)
     let (width, height) = (160, 96)
-    // Bars like those of digits, in a corner.
+    // Bars in a corner that look like digits.
     func isTimer(_ x: Double, _ y: Double) -> Bool {
       (12..<60).contains(x) && (12..<28).contains(y) && (Int(x) / 4 + Int(y) / 5) % 2 == 0
     }

@@ -41,7 +41,7 @@ struct FrameSequenceInterpolatorTests {
     return result
   }
 
-  /// Frames one second apart, each with output frames at four instants.
+  /// Frames one second apart, with output frames at four instants after each.
   private func inputs(_ images: [MediaFrame], disconnected: Int? = nil) -> [Input] {
     images.enumerated().map { number, image in
       Input(
@@ -68,7 +68,7 @@ struct FrameSequenceInterpolatorTests {
   }
 
   @Test func `A repeated frame is replaced by interpolation at its time`() throws {
-    // Frame 3 repeats frame 2, with a little noise, as an encoder makes it.
+    // Frame 3 repeats frame 2 with a little noise, as after encoding.
     var images = try (0..<5).map { try frame(Double($0) * 6) }
     images[3] = try MovingTexture.frame(Self.width, Self.height) { x, y in
       Self.texture.luma(x - 12, y) + (Int(x + 3 * y) % 3 == 0 ? 2 : -1)
@@ -82,7 +82,7 @@ struct FrameSequenceInterpolatorTests {
   }
 
   @Test func `Very slow motion is not taken for repeated frames`() throws {
-    // A tenth of a pixel for each frame, from the beginning.
+    // The motion is a tenth of a pixel per frame from the start.
     let images = try (0..<5).map { try frame(Double($0) * 0.1) }
     _ = try outputs(inputs(images))
   }
@@ -90,7 +90,7 @@ struct FrameSequenceInterpolatorTests {
   @Test func `A repeated still image is held to its end`() throws {
     let still = try frame(12)
     let images = try [frame(0), frame(6), still, still, still, still, still, still, still]
-    // After four repetitions in a row, one frame counts as a still image, and more follow.
+    // After four repeated frames in a row, further ones count as a still image.
     let made = try outputs(inputs(images), dropped: 5)
     let due = try still.packedBytes()
     for output in made.suffix(12) {
@@ -107,7 +107,7 @@ struct FrameSequenceInterpolatorTests {
     let made = try outputs(inputs(images))
     let held = made.filter { $0.image === images[1] }
     #expect(held.reduce(0) { $0 + $1.count } == 4)
-    // After the cut, motion is followed again.
+    // After the cut, frames are interpolated again.
     let truth = try frame(3, of: other)
     #expect(made.contains { $0.image.signalToNoise(truth, border: 12) > 32 })
   }

@@ -22,7 +22,7 @@ struct LowQualityTests {
       [.of(2000, 12_000, at: speed)], of: .sine(1000, length: 20_000))
     let samples = rendering.samples[0]
     #expect(rendering.report.snapped.isEmpty)
-    // To the nearest sample: 12 000 at 0.666667 are 17 999.99.
+    // The sample count is rounded to the nearest. 12 000 samples at 0.666667 are 17 999.99 samples.
     #expect(samples.count == Int((12_000 * Double(below) / Double(above)).rounded()))
     let step = 2 * .pi * 1000.0 / 48_000
     let middle = 1500..<samples.count - 1500
@@ -35,7 +35,7 @@ struct LowQualityTests {
 
   @Test("The lowQuality algorithm does not double claps at 2/3 speed", arguments: [44_100, 48_000])
   func claps(rate: Int) throws {
-    // Bursts of 4 ms, not in step with the grains.
+    // The bursts last 4 ms and are not aligned with the grains of the algorithm.
     let length = rate / 250
     let starts = (1...20).map { $0 * rate * 3 / 10 + $0 * $0 * 97 % (rate / 50) }
     let noise = Audio.noise(length: Int64(rate) * 7).channels[0]
@@ -81,8 +81,8 @@ struct LowQualityTests {
 
   @Test func `Audio at a snapped speed starts where requested`() throws {
     let audio = Audio.noise(length: 100_000)
-    // Audio that plays faster than requested ends early, and slower audio is cut. An exact speed is
-    // not reported.
+    // Audio that plays faster than requested ends early, and slower audio is cut. A speed that is
+    // exact is not reported.
     let slow = try TimeMapping.of(10_000, 12_000, at: .of(3, 5))
     let fast = try TimeMapping.of(30_000, 12_000, at: .of(3), from: slow.target.end)
     let exact = try TimeMapping.of(50_000, 12_000, at: .of(4, 5), from: fast.target.end)
@@ -98,14 +98,14 @@ struct LowQualityTests {
     func isHeard(_ range: Range<Int>) -> Bool {
       samples[range].contains { $0.magnitude > 0.1 }
     }
-    // 12 000 samples at 2/3 are 18 000.
+    // At 2/3 speed, 12 000 samples last 18 000.
     #expect(isHeard(17_000..<17_700))
     #expect(samples[18_000..<20_000].allSatisfy { $0 == 0 })
     #expect(isHeard(20_300..<20_600) && isHeard(23_500..<24_000))
     #expect(isHeard(24_300..<24_600) && isHeard(38_500..<39_000))
     #expect(isHeard(47_000..<47_700))
     #expect(samples[48_000...].allSatisfy { $0 == 0 })
-    // It fades out where it ends early, rather than breaking off.
+    // Audio that ends early fades out and does not stop abruptly.
     #expect(samples[47_980..<48_000].allSatisfy { $0.magnitude < 0.02 })
     #expect(rendering.report.lengthErrorSamples == 0)
   }

@@ -28,10 +28,10 @@ struct OnsetTests {
       for start in stride(from: 0, to: plane.count, by: block) {
         let part = Array(plane[start..<min(plane.count, start + block)])
         found += detector.append([part.map { -$0 }, part])
-        // Onsets are reported in order.
+        // Onsets are reported in the order of their positions.
         #expect(found.allSatisfy { $0.position <= detector.scanned + Int64(sampleRate / 100) })
       }
-      // The start of the noise is an onset, too.
+      // The start of the noise at the beginning is an onset, too.
       #expect(found.count == starts.count + 1)
       for (start, offset) in zip(starts, found.dropFirst()) {
         #expect((-0.001...0.0045).contains(Double(Int(offset.position) - start) / second))
@@ -43,7 +43,7 @@ struct OnsetTests {
   @Test func `Steady tones and voices and silence have no audio onsets`() {
     let audios: [(Int) -> Float] = [
       { _ in 0 }, { Float(sin(0.1 * Double($0))) },
-      // A hundred pulses a second.
+      // A signal of a hundred pulses per second.
       { Float(exp(-Double($0 % 480) / 30)) },
     ]
     for audio in audios {
@@ -133,7 +133,7 @@ struct OnsetTests {
       #expect(lock.before > 0 && lock.after > 0)
     }
     #expect(map.locks.count == onsets.count { (1000..<51_000).contains($0) })
-    // The whole map never runs backwards and stays near the speed outside of locks.
+    // The map never runs backward, and is close to the constant speed outside of locks.
     var last = map.output(at: 990)
     var largest = 0.0
     for source in stride(from: 991.0, to: 51_100, by: 1) {
@@ -150,7 +150,7 @@ struct OnsetTests {
         break
       }
     }
-    // No onset outside of the piece is locked.
+    // Onsets outside of the audio range are not locked.
     #expect((map.output(at: 999) - base.output(at: 999)).magnitude < 1e-6)
     #expect((map.output(at: 201_001) - base.output(at: 201_001)).magnitude < 1e-6)
   }
@@ -172,7 +172,7 @@ struct OnsetTests {
     var samples = [Float](repeating: 0, count: 4000)
     var random = SeededGenerator(seed: 6)
     for index in samples.indices { samples[index] = .random(in: -0.1...0.1, using: &random) }
-    // A bump at 1000, and the same at 2037 and 1950.
+    // A bump at sample 1000, and the same bump at 2037 and 1950.
     for index in 0..<40 {
       let bump = Float(sin(.pi * Double(index) / 40))
       for start in [1000, 2037, 1950] { samples[start + index] += bump }
@@ -234,7 +234,7 @@ struct OnsetTests {
     #expect((fit.slope - product(slope, slope)).magnitude < 1e-3)
   }
 
-  /// Exact to a thousandth of a sample, so that tones stay 70 dB above their distortion.
+  /// The delay is exact to a thousandth of a sample, so that tones stay 70 dB above the distortion.
   @Test(
     "A delay of a fraction of a sample is found and applied",
     arguments: [0.0, 0.03, 0.4, 0.5, -0.27])
@@ -242,7 +242,7 @@ struct OnsetTests {
     for frequency in [100.0, 1000, 8000, 12_000] {
       let step = 2 * .pi * frequency / 44_100
       let samples = (0..<2000).map { Float(0.5 * sin(step * Double($0))) }
-      // The wanted signal is `rest` samples after sample 900.
+      // The wanted signal is that of sample 900, later by `rest` samples.
       let wanted = (0..<600).map { Float(0.5 * sin(step * (900 + Double($0) + rest))) }
       let found = CrossCorrelation.remainder(of: wanted, around: 900, in: samples)
       #expect((found - rest).magnitude < 0.001, "\(frequency) Hz: \(found)")

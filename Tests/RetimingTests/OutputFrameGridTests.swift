@@ -9,14 +9,16 @@ struct OutputFrameGridTests {
   @Test(
     "An export rounds a partial last frame up to a whole one",
     arguments: [
-      // Seconds, frames per second, ticks per second of the source, frames.
+      // The duration in seconds, frames per second, source ticks per second, and the expected frame
+      // count.
       ((11, 1), (30, 1), 12_800, 330), ((4, 1), (30, 1), 12_800, 120),
       ((41, 10), (30, 1), 12_800, 123), ((1, 1000), (30, 1), 12_800, 1),
       ((1, 100_000), (30, 1), 12_800, 1), ((1, 1), (30_000, 1001), 90_000, 30),
-      // One tick too long makes no frame; a little more than that does.
+      // A duration that is one tick too long adds no frame. A little more than one tick does.
       ((12_801, 12_800), (30, 1), 12_800, 30), ((128_011, 128_000), (30, 1), 12_800, 31),
       ((12_801, 12_800), (30, 1), 12_801, 31),
-      // A tick that is longer than a slot: nearly a whole slot is one, less than half of it none.
+      // Here a tick is longer than an output frame. A rest of nearly a whole output frame adds one,
+      // and a rest below half adds none.
       ((29, 25), (30, 1), 25, 35), ((26, 25), (30, 1), 25, 31), ((59, 30), (25, 1), 30, 49),
     ])
   func counts(
@@ -51,7 +53,8 @@ struct OutputFrameGridTests {
     let rates: [(Int64, Int64)] = [(30, 1), (24, 1), (30_000, 1001), (60, 1), (7, 3)]
     let (above, below) = rates.randomElement(using: &random) ?? (30, 1)
     let rate = FrameRate(Int(above), over: Int(below))
-    // Jittered, sometimes equal, sometimes on a slot exactly, sometimes late or past the end.
+    // Frame times are jittered, sometimes equal, sometimes exactly on an output frame, sometimes
+    // late or past the end.
     var tick: Int64 = .random(in: -200...2000, using: &random)
     let ticks = (0..<Int.random(in: 1...60, using: &random)).map { _ in
       tick +=
@@ -73,13 +76,13 @@ struct OutputFrameGridTests {
       Rational(Int128(slot) * Int128(below), over: Int128(above))
     }
 
-    // Slot by slot: the last frame that is not after it, else the first; and the nearest, the
-    // earlier of two, of frames at one time the last.
+    // For each output frame, the held frame is the last one not after it, or else the first. The
+    // nearest frame is the earlier of two equally near ones, and the last of frames at one time.
     var held: [Int] = []
     var nearest: [Int] = []
     for slot in 0..<slots.count {
       #expect(slots.seconds(of: slot) == (try instant(slot)))
-      // All times are in ticks divided by the numerator of the rate.
+      // All times are in ticks, divided by the numerator of the frame rate.
       let due = slot * below * 6000
       held.append(ticks.lastIndex { $0 * above <= due } ?? 0)
       let minimum = ticks.map { abs($0 * above - due) }.min()
@@ -89,8 +92,8 @@ struct OutputFrameGridTests {
     #expect(try shown(.hold) == held)
     #expect(try shown(.nearest) == nearest)
 
-    // The count itself, by trying: the last slot starts before the end, and the next would have
-    // no more than a tick left.
+    // The frame count is checked by its definition: the last output frame starts before the end,
+    // and another one would have at most a tick left.
     let end = slots.seconds(of: slots.count)
     #expect(duration - end <= Rational(1, over: 6000))
     if slots.count > 1 {
@@ -103,7 +106,7 @@ struct OutputFrameGridTests {
     arguments: 0..<100 as Range<UInt64>)
   func blendIsTheTimeOfEachFrame(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
-    // In ticks of which a slot has 200.
+    // An output frame lasts 200 ticks.
     let (rate, scale): (Int64, Int128) = (30, 6000)
     var ticks: Int64 = 0
     let starts = (0..<Int.random(in: 1...60, using: &random)).map { _ in
@@ -121,7 +124,7 @@ struct OutputFrameGridTests {
     var slot: Int64 = 0
     for image in frames {
       for _ in 0..<image.count {
-        // By walking through the slot tick by tick.
+        // The expected weights are counted tick by tick.
         var ticksOf: [Int: Int64] = [:]
         for tick in slot * 200..<min((slot + 1) * 200, end) {
           ticksOf[starts.lastIndex { $0 <= tick } ?? 0, default: 0] += 1

@@ -7,7 +7,9 @@ import Testing
 @testable import OvercrankRetiming
 
 struct PieceWorkersTests {
-  /// Pieces with the given counts of source samples, each at speed 2 and separate from the others.
+  /// Pieces of audio with the given counts of source samples.
+  ///
+  /// Each plays at speed 2 and is separate from the others.
   private func workers(
     _ lengths: [Int64], channelCount: Int, limit: Int
   ) throws -> (workers: PieceWorkers, pieces: [AudioPiece]) {
@@ -27,7 +29,7 @@ struct PieceWorkersTests {
     return (PieceWorkers(plan.pieces, retimer: retimer, limit: limit), plan.pieces)
   }
 
-  /// Takes a piece to its end, and returns its number of samples.
+  /// Reads a piece to its end, and returns its number of samples.
   private func takeAll(
     from worker: PieceWorker, _ workers: inout PieceWorkers, channelCount: Int,
     _ read: PieceWorkers.Reader
@@ -45,7 +47,7 @@ struct PieceWorkersTests {
     var (workers, pieces) = try workers([320_000, 1000], channelCount: channelCount, limit: 2)
     let started = workers.start(0)
     let worker = try #require(started)
-    // As if writing were slower than rendering.
+    // Nothing is taken from the output, as if writing were slower than rendering.
     func read(_ source: AudioSegment.Source, _ start: Int64, _ count: Int) -> Planes {
       .silence(count, channelCount: channelCount)
     }
@@ -61,7 +63,7 @@ struct PieceWorkersTests {
 
   @Test func `Audio rendered ahead is limited by memory`() throws {
     let channelCount = 64
-    // Two of the short pieces take more than the available space.
+    // Two of the short pieces need more memory than the limit.
     let lengths: [Int64] = [320_000] + [Int64](repeating: 140_000, count: 8)
     var (workers, pieces) = try workers(lengths, channelCount: channelCount, limit: 2)
     let started = workers.start(0)
@@ -75,7 +77,7 @@ struct PieceWorkersTests {
       _ = try workers.serve(read)
       sched_yield()
     }
-    // Without the limit, other pieces would begin within fewer turns than this.
+    // Without the memory limit, other pieces would begin within 20 000 turns.
     for _ in 0..<20_000 where begun.count < 9 {
       _ = try workers.serve(read)
       sched_yield()
@@ -97,11 +99,11 @@ struct PieceWorkersTests {
     let started = workers.start(0)
     let first = try #require(started)
     while try workers.serve({ _, start, count in
-      // Pieces start here, except for a few samples that are read before them.
+      // A piece starts at a multiple of a million, except for a few samples that are read before.
       begun.insert((start + 500_000) / 1_000_000)
       return .silence(count, channelCount: 1)
     }) { sched_yield() }
-    // All pieces are rendered while no sample of the first has been taken.
+    // All pieces are rendered before any sample of the first is taken.
     #expect(begun == [1, 2, 3, 4, 5, 6])
     #expect(first.waitingSamples == pieces[0].length)
     workers.stop()

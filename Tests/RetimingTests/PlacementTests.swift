@@ -6,13 +6,13 @@ import Testing
 
 @testable import OvercrankRetiming
 
-/// Output positions of audio without clicks: loudness changes and soft attacks.
+/// Output times of audio without clicks: loudness changes and soft attacks.
 struct PlacementTests {
-  /// The signal whose loudness changes.
+  /// The kind of signal whose loudness changes.
   enum Carrier: CaseIterable {
     case tone, noise
 
-    /// A value at a sample, of at most 0.5.
+    /// The value at a sample position, at most 0.5.
     func value(_ position: Double) -> Double {
       switch self {
       case .tone:
@@ -40,12 +40,12 @@ struct PlacementTests {
     arguments: [.spectral, .timeDomain] as [AudioTimePitchAlgorithm], [2, 4, 8] as [Int64])
   func swings(_ algorithm: AudioTimePitchAlgorithm, stretch: Int64) throws {
     for carrier in Carrier.allCases {
-      // The loudness swings three times a second. It is zero at sample 48 000.
+      // The loudness rises and falls three times a second, and is zero at sample 48 000.
       let swing = 2 * .pi * 3 / 48_000.0
       let samples = try rendered(algorithm, stretch, 48_000..<144_000) {
         (1 - 0.8 * cos(swing * ($0 - 48_000))) / 2 * carrier.value($0)
       }
-      // The phase of the loudness, over five whole swings.
+      // The phase of the loudness changes, measured over five whole periods.
       var (cosine, sine) = (0.0, 0.0)
       for index in Int(8000 * stretch)..<Int(88_000 * stretch) {
         let phase = swing * Double(index) / Double(stretch)
@@ -54,7 +54,7 @@ struct PlacementTests {
       }
       let late = atan2(sine, cosine) / swing * Double(stretch) / 48
       Measured.note("\(algorithm) swing of \(carrier) at 1/\(stretch)", "\(late) ms late")
-      // No two stretches of noise have the same loudness.
+      // Noise has random loudness changes, so its tolerance is larger.
       #expect(late.magnitude < (carrier == .tone ? 0.8 : 0.55 * Double(stretch)), "\(carrier)")
     }
   }
@@ -63,12 +63,13 @@ struct PlacementTests {
     "Stretched audio keeps a soft attack on time",
     arguments: [.spectral, .timeDomain] as [AudioTimePitchAlgorithm])
   func softAttacks(_ algorithm: AudioTimePitchAlgorithm) throws {
-    // A twentieth at once, and all of it after 80 ms: by half in the middle.
+    // The loudness starts at a twentieth and rises to full in 80 ms. Half of it is reached in the
+    // middle.
     let samples = try rendered(algorithm, 4, 24_000..<72_000) {
       let part = min(1, ($0 - 46_080) / 3840)
       return part < 0 ? 0 : max(0.05, part) * Carrier.tone.value($0)
     }
-    // The middle of the rise, of the mean of 40 ms.
+    // The middle of the rise is found in the mean over 40 ms.
     var (means, sum) = ([Float](), Float(0))
     for index in 1920..<samples.count {
       sum += samples[index].magnitude - samples[index - 1920].magnitude
@@ -84,7 +85,8 @@ struct PlacementTests {
   @Test(
     "Onset detection separates clicks from soft attacks",
     arguments: [
-      // Milliseconds from silence to the top, and at the top.
+      // The duration of the rise from silence, and of full loudness, in milliseconds. Then the
+      // expected result.
       (0, 4, 0.95...1.0, false), (0, 400, 0.4...0.7, false), (50, 400, 0.0...0.1, true),
     ] as [(Double, Double, ClosedRange<Double>, Bool)])
   func growth(rise: Double, top: Double, share: ClosedRange<Double>, isSoft: Bool) throws {

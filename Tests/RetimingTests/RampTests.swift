@@ -6,9 +6,11 @@ import Testing
 
 @testable import OvercrankRetiming
 
-/// Audio along ramps: each sample is at the source position of the exact curve.
+/// Audio along speed ramps.
+///
+/// Each sample is at the source position that the exact curve gives.
 struct RampTests {
-  /// A ramp over a second and a half of the source, from its start, or the middle part of it.
+  /// A ramp over a second and a half of the source: the whole ramp, or only its middle part.
   private func ramp(
     _ from: Speed, _ to: Speed, _ easing: SpeedRamp.Easing, isPart: Bool
   ) throws -> PlaybackMapping {
@@ -64,7 +66,8 @@ struct RampTests {
   func `Varispeed audio follows the exact curve of a speed ramp`(
     easing: SpeedRamp.Easing, frequency: Double
   ) throws {
-    // A constant speed continues into the ramp, and another one after it starts between two samples.
+    // A constant speed continues into the ramp, and another constant speed after it starts between
+    // two samples.
     let first = try TimeMapping.of(345, 12_000, at: .of(1))
     var mappings = [PlaybackMapping(first)]
     let ramp = SpeedRamp(from: try .of(1), to: try .of(1, 5), easing: easing)
@@ -109,7 +112,7 @@ struct RampTests {
       mappings.append(try PlaybackMapping(ramp, source: source, target: target))
       end = target.end
     }
-    // Two ramps of 0.16 s later.
+    // The last range comes after two ramps of 0.16 s.
     mappings.append(PlaybackMapping(try TimeMapping.of(20_200, 9_600, at: .of(1), from: end)))
     let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
     let audio = Audio.noise(length: 40_000)

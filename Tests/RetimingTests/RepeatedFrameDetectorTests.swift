@@ -4,9 +4,10 @@ import Testing
 
 @testable import OvercrankRetiming
 
-/// Repeated frames, detected by the differences of frames from the last genuine one.
+/// Repeated frames, detected by comparing each frame with the last frame that was not repeated.
 struct RepeatedFrameDetectorTests {
-  /// Returns whether each frame of a sequence repeats the one before it, from its block differences.
+  /// Returns whether each frame of a sequence counts as a repetition, from its difference to the
+  /// previous frame.
   private func judged(_ differences: [Float], cutAfter cut: Int? = nil) -> [Bool] {
     var detector = RepeatedFrameDetector()
     return differences.enumerated().map { index, difference in
@@ -19,7 +20,7 @@ struct RepeatedFrameDetectorTests {
 
   @Test func `A frame with a much smaller difference counts as repeated`() {
     #expect(judged([20, 1, 18, 0.4, 21]) == [false, true, false, true, false])
-    // The first difference has none before it.
+    // The first difference has no earlier difference to compare with.
     #expect(judged([1, 1]) == [false, false])
   }
 
@@ -29,11 +30,12 @@ struct RepeatedFrameDetectorTests {
   }
 
   @Test func `A repeated frame needs a much larger difference before it`() {
-    // Measured: a repeated frame that an encoder changed much, and a genuine one of the same ratio.
+    // Measured values: an encoder changed a repeated frame much. The ratio of a genuine frame was
+    // equal.
     #expect(judged([8.62, 2.7]) == [false, true])
     #expect(judged([19.48, 4.86]) == [false, false])
     #expect(judged([13.48, 3.09]) == [false, true])
-    // A large difference never counts as a repetition.
+    // A large difference never counts as a repeated frame.
     #expect(judged([250, 8.1]) == [false, false])
   }
 

@@ -4,7 +4,7 @@ import Glibc
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// Figures of a run, printed with `MEASURE=1`.
+/// Measured figures, printed if `MEASURE=1` is set.
 enum Measured {
   static func note(_ what: String, _ figures: String) {
     if getenv("MEASURE") != nil { print("measured: \(what): \(figures)") }
@@ -13,9 +13,9 @@ enum Measured {
 
 /// The result of playing a steady sine at another speed.
 struct RetimedSine {
-  /// The ratio of its frequency to the original one.
+  /// The ratio of the output frequency to the original frequency.
   let pitch: Double
-  /// A sine fitted to the middle half.
+  /// A sine fitted to the middle half of the output.
   let fitted: FittedSine
 
   init(
@@ -24,7 +24,7 @@ struct RetimedSine {
   ) throws {
     let retimer = try AudioRetimer(
       algorithm: algorithm, sampleRate: sampleRate, channelCount: 1)
-    // Half a second of output, or a tenth of a second of the source, whichever is more.
+    // Uses half a second of output or a tenth of a second of source, whichever is longer.
     let stretch = 1 / speed.fraction.doubleValue
     let count = Int64(max(3000, min(24_000 / stretch, 80_000)))
     let samples = try retimer.render(
@@ -65,7 +65,9 @@ struct JoinedSpeeds {
     samples = try retimer.render(mappings, of: audio).samples[0]
   }
 
-  /// The largest second difference in a range, over that of the sine: a jump is far above 1.
+  /// The largest second difference of samples in a range, divided by that of the sine.
+  ///
+  /// A jump is far above 1.
   func roughness(_ range: Range<Int>) -> Double {
     let step = 2 * .pi * 440.0 / 48_000
     return range.map { index in
@@ -74,7 +76,7 @@ struct JoinedSpeeds {
     }.max() ?? 0
   }
 
-  /// Whether the ranges at speed 1 equal the source, bit for bit.
+  /// Whether the ranges at speed 1 are bit for bit equal to the source.
   var isCopiedAtSpeedOne: Bool {
     let (length, last) = (Int(count), Self.start + 4 * count)
     return samples[..<length].elementsEqual(audio.samples(Self.start, length)[0])

@@ -5,7 +5,9 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// Numbers at the edge of what fits: counts of samples and frames fit, or are typed errors.
+/// Extreme numbers.
+///
+/// Counts of samples and frames fit, or a typed error is thrown.
 struct RetimingOverflowTests {
   @Test(arguments: 0..<60 as Range<UInt64>)
   func `An extreme audio duration gives a sample count or throws`(seed: UInt64) throws {

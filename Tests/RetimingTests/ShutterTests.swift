@@ -5,11 +5,11 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// The frames that a shutter averages, and their weights.
+/// The frames that an open shutter averages, and their weights.
 struct ShutterTests {
-  /// Random source frames, in ticks of which a slot has 8000.
+  /// Random source frames, in units of 1/8000 of an output frame.
   ///
-  /// All times are whole numbers of the ticks that the code computes in.
+  /// All times are whole ticks of the code under test.
   private struct Scene {
     static let slotTicks: Int64 = 8000
     let starts: [Int64]
@@ -40,7 +40,7 @@ struct ShutterTests {
     var times: [Rational] { starts.map(Self.seconds) }
     var shutter: ShutterAngle? { ShutterAngle(exactly: Rational(degrees)) }
 
-    /// The ticks of a slot in which the shutter is open.
+    /// The ticks of an output frame in which the shutter is open.
     func window(_ slot: Int64) -> Range<Int64> {
       let start = slot * Self.slotTicks
       return start..<max(start + 1, min(start + Self.slotTicks * degrees / 360, end))
@@ -57,7 +57,7 @@ struct ShutterTests {
     var slot: Int64 = 0
     for image in made {
       for _ in 0..<image.count {
-        // By walking through the window tick by tick.
+        // The expected weights are counted tick by tick.
         var ticksOf: [Int: Int64] = [:]
         let window = scene.window(slot)
         for tick in window { ticksOf[scene.starts.lastIndex { $0 <= tick } ?? 0, default: 0] += 1 }
@@ -85,7 +85,7 @@ struct ShutterTests {
       let window = scene.window(Int64(slot))
       guard window.count >= 16 else { continue }
       #expect(zip(exposure.times, exposure.times.dropFirst()).allSatisfy { $0 < $1 })
-      // Enough visible frames are those of the blend.
+      // If enough frames are visible, the result equals a blend.
       let visible = blended[slot].parts
       #expect((exposure.frames != nil) == (visible.count >= 8))
       if let frames = exposure.frames {
@@ -100,7 +100,8 @@ struct ShutterTests {
       let total = Double(exposure.shares.reduce(0, +))
       let captured = Set(scene.times)
       #expect(exposure.times.filter { captured.contains($0) } == inside.map(Scene.seconds))
-      // Eight parts of equal weight: the frames that start in each, else its middle.
+      // The exposure has eight parts of equal weight. Each part shows the frames that start in it,
+      // or else its middle.
       var due: [(time: Rational, share: Double)] = []
       for part in 0..<8 {
         let edges = [part, part + 1].map { Int64(window.count) * Int64($0) }
@@ -133,7 +134,7 @@ struct ShutterTests {
     #expect(
       try scene.grid.frames(of: scene.times, until: end, .blend)
         == scene.grid.frames(of: scene.times, until: end, .blend, shutter: .full))
-    // A window of more ticks than fit is refused.
+    // A shutter time whose ticks do not fit is refused.
     let fine = try #require(ShutterAngle(exactly: Rational(1, over: .max)))
     let error = #expect(throws: MediaError.self) {
       try ShutterContent(of: scene.times, until: end, scene.grid, fine)

@@ -5,7 +5,7 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// Segments of several sources.
+/// Audio segments of several sources.
 struct SourceTests {
   private static let rate = 48_000
 
@@ -26,7 +26,7 @@ struct SourceTests {
   func `Each audio segment reads its own source in its direction`(
     algorithm: AudioTimePitchAlgorithm
   ) throws {
-    // The source time continues from one source to the next, so only the source distinguishes them.
+    // The source time continues across sources, so only the source id distinguishes them.
     let sources: [AudioSegment.Source] = [
       .init(id: 3), .init(id: 7), .init(id: 7, isReversed: true), .init(id: 3),
     ]

@@ -10,8 +10,9 @@ struct SpectralTests {
     "A sine keeps its pitch in spectral stretching",
     arguments: [(1, 32), (1, 8), (1, 2), (2, 1), (8, 1), (10, 1)] as [(Int64, Int64)])
   func pitch(above: Int64, below: Int64) throws {
-    // The windows of R3 shift with the start of the source. At 1/8, 6 of 14 starts had 12 to 16 dB
-    // in the first half second, and the others 28 dB. So one of several starts must be clean.
+    // The analysis windows of Rubber Band R3 depend on the start of the source. At 1/8 speed, 6 of
+    // 14 starts had only 12 to 16 dB in the first half second, and the others had 28 dB. So one of
+    // several starts must be clean.
     let sines = try [20_000, 20_037, 20_074].map { start in
       try RetimedSine(.spectral, 1000, at: .of(above, below), from: start)
     }
@@ -26,7 +27,7 @@ struct SpectralTests {
   func onset(above: Int64, below: Int64, milliseconds: Double) throws {
     let retimer = try AudioRetimer(algorithm: .spectral, sampleRate: 48_000, channelCount: 1)
     let speed = try Speed.of(above, below)
-    // A burst of 4 ms, in the middle of 0.4 s.
+    // A burst of 4 ms in the middle of 0.4 s.
     let noise = Audio.noise(length: 100_000)
     let audio = Audio(
       length: 100_000,
@@ -39,7 +40,7 @@ struct SpectralTests {
     let loudest = samples.map(\.magnitude).max() ?? 0
     let first = samples.firstIndex { $0.magnitude >= loudest / 2 } ?? 0
     let peak = samples.firstIndex { $0.magnitude == loudest } ?? 0
-    // The burst starts at 29 904 and has its middle at 30 000.
+    // The burst starts at sample 29 904, and its middle is at 30 000.
     let wanted = 9504 / speed.fraction.doubleValue
     let error = (Double(first) - wanted) / 48
     Measured.note(
@@ -73,7 +74,7 @@ struct SpectralTests {
       Measured.note("spectral join", "roughness \(roughness)")
       #expect(roughness < 2.5)
     }
-    // The fade does not affect ranges at speed 1.
+    // The crossfade does not affect ranges at speed 1.
     #expect(joined.isCopiedAtSpeedOne)
   }
 
@@ -81,7 +82,7 @@ struct SpectralTests {
     let result = try await #require(
       processExitsWith: .success, observing: [\.standardErrorContent]
     ) {
-      // Speeds around those where the engine's own windows change.
+      // Speeds around those at which the engine changes its analysis windows.
       let fractions: [(Int64, Int64)] = [
         (1, 32), (1, 31), (1, 16), (1, 5), (2, 3), (1001, 1000), (7, 1), (79, 10), (8, 1), (81, 10),
         (12, 1), (159, 10), (16, 1), (161, 10), (32, 1),
@@ -90,7 +91,8 @@ struct SpectralTests {
         let retimer = try AudioRetimer(
           algorithm: .spectral, sampleRate: Int(sampleRate), channelCount: 1)
         for (above, below) in fractions {
-          // Memory that was never written must not matter: leave some that is not a number.
+          // Freed memory is filled with NaN, since a read of uninitialized memory must not affect
+          // the result.
           var litter = (0..<200).map { [Double](repeating: .nan, count: 100 * ($0 + 1)) }
           litter.removeAll()
           let count: Int64 = above < below ? 200 : 20_000

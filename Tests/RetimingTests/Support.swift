@@ -6,7 +6,7 @@ import OvercrankRetiming
 import TestSupport
 
 extension TimeRange {
-  /// From one whole number of units to another.
+  /// A range between two whole numbers of units.
   static func of(_ start: Int64, _ end: Int64, per timescale: Int32 = 1) throws -> TimeRange {
     try TimeRange(
       start: MediaTime(start, over: timescale),
@@ -15,14 +15,14 @@ extension TimeRange {
 }
 
 extension Speed {
-  /// A speed of two whole numbers.
+  /// A speed as a fraction of two whole numbers.
   static func of(_ above: Int64, _ below: Int64 = 1) throws -> Speed {
     try Speed(Rational(Int128(above), over: Int128(below)))
   }
 }
 
 extension TimeMapping {
-  /// A mapping of `count` source samples from `start`, at a speed, that plays from `target`.
+  /// A mapping of `count` source samples from `start` to the output time `target`, at a speed.
   static func of(
     _ start: Int64, _ count: Int64, at speed: Speed, from target: MediaTime = .zero,
     sampleRate: Int32 = 48_000
@@ -33,7 +33,9 @@ extension TimeMapping {
   }
 }
 
-/// Audio of a length with one formula per channel, silent outside.
+/// Audio of a given length, with one formula per channel.
+///
+/// It is silent outside.
 struct Audio {
   var length: Int64
   var channels: [(Double) -> Double]
@@ -48,7 +50,9 @@ struct Audio {
         repeating: { 0.5 * sin(2 * .pi * frequency * $0 / sampleRate) }, count: channelCount))
   }
 
-  /// Noise of 24 bits that depends on the position only, another one in every channel.
+  /// Noise of 24 bits that depends only on the position.
+  ///
+  /// Each channel has different noise.
   static func noise(length: Int64, channelCount: Int = 1) -> Audio {
     Audio(
       length: length,
@@ -88,16 +92,16 @@ extension AudioRetimer {
   }
 }
 
-/// A sine fitted to samples by least squares.
+/// A sine that is fitted to samples by least squares.
 struct FittedSine {
-  /// The amplitude and phase at sample zero, and the ratio to the rest of the samples in dB.
+  /// The amplitude, the phase at sample zero, and the ratio of the sine to the residual in dB.
   let amplitude: Double
   let phase: Double
   let signalToNoise: Double
 
-  /// Fits at a known frequency, in radians a sample, over a range of samples.
+  /// Fits a sine of known frequency, in radians per sample, to a range of samples.
   init(_ samples: [Float], _ range: Range<Int>, frequency: Double) {
-    // Normal equations of a·cos + b·sin.
+    // These are the normal equations of a·cos + b·sin.
     var (cc, ss, cs, xc, xs) = (0.0, 0.0, 0.0, 0.0, 0.0)
     for index in range {
       let (c, s) = (cos(frequency * Double(index)), sin(frequency * Double(index)))
@@ -117,14 +121,15 @@ struct FittedSine {
       noise += (Double(samples[index]) - fitted) * (Double(samples[index]) - fitted)
     }
     amplitude = (a * a + b * b).squareRoot()
-    phase = atan2(a, b)  // The model is x = amplitude · sin(frequency · index + phase).
+    phase = atan2(a, b)  // x = amplitude · sin(frequency · index + phase)
     signalToNoise = 10 * log10(signal / max(noise, 1e-300))
   }
 }
 
-/// The frequency that a steady sine has over a range, in radians a sample.
+/// The frequency of a steady sine over a range, in radians per sample.
 ///
-/// From the phase that it gains from the first half to the second, beyond a near guess.
+/// It is computed from the phase gained between the first and the second half, starting from a
+/// close guess.
 func measuredFrequency(_ samples: [Float], _ range: Range<Int>, near guess: Double) -> Double {
   let half = range.count / 2
   let first = FittedSine(samples, range.lowerBound..<range.lowerBound + half, frequency: guess)

@@ -38,7 +38,7 @@ struct TimeDomainTests {
     "Time-domain stretching keeps a tone under louder beats",
     arguments: [(4, 5), (1, 2), (2, 1)] as [(Int64, Int64)])
   func accents(above: Int64, below: Int64) throws {
-    // Four times a second 4 ms of noise, 12 dB below the tone.
+    // A noise burst of 4 ms, 12 dB below the tone, occurs four times a second.
     let noise = Audio.noise(length: 200_000).channels[0]
     let step = 2 * .pi * 330.0 / 48_000
     let audio = Audio(
@@ -60,7 +60,7 @@ struct TimeDomainTests {
     "Time-domain stretching keeps each clap once and on time",
     arguments: [(1, 8), (1, 4), (1, 2), (4, 5), (3, 2), (2, 1)] as [(Int64, Int64)])
   func claps(above: Int64, below: Int64) throws {
-    // Bursts of 2 ms, 0.2 to 0.3 s apart.
+    // The bursts last 2 ms, and are 0.2 to 0.3 s apart.
     let starts: [Int64] = [30_011, 40_012, 54_013, 64_500]
     let noise = Audio.noise(length: 200_000)
     let audio = Audio(
@@ -72,7 +72,8 @@ struct TimeDomainTests {
       ])
     let speed = try Speed.of(above, below)
     let samples = try retimer().render([.of(24_000, 50_000, at: speed)], of: audio).samples[0]
-    // Finds the starts after a millisecond of silence, and counts the loud samples.
+    // Finds loud samples after a millisecond of silence, which are burst starts, and counts all
+    // loud samples.
     var found: [Int] = []
     var loud = 0
     var quiet = 48
@@ -85,10 +86,11 @@ struct TimeDomainTests {
     for (start, offset) in zip(starts, found) {
       let error = Double(offset) - Double(start - 24_000) / speed.fraction.doubleValue
       Measured.note("time-domain clap \(speed)", "\(error / 48) ms")
-      // Within the millisecond to which an onset is found, as often as it is stretched.
+      // An onset is found to within a millisecond of source time, which is longer in stretched
+      // audio.
       #expect(error.magnitude < 48 * 2 * max(1, 1 / speed.fraction.doubleValue))
     }
-    // The total length of the bursts is that of the source: no burst was stretched.
+    // The bursts together are as long as in the source, so no burst was stretched.
     #expect((340...400).contains(loud))
   }
 
@@ -120,7 +122,8 @@ struct TimeDomainTests {
   }
 
   @Test func `Time-domain stretching keeps onsets on time in a speed ramp`() throws {
-    // From 9/8 down to 1/8 and up again in steps of 10 ms, with a burst every 60 ms.
+    // The speed falls from 9/8 to 1/8 and rises again, in steps of 10 ms. A burst occurs every 60
+    // ms.
     let noise = Audio.noise(length: 200_000).channels[0]
     let audio = Audio(
       length: 200_000,
@@ -142,9 +145,9 @@ struct TimeDomainTests {
       let offset =
         (mapping.target.start.seconds.doubleValue * 48_000)
         + (burst - first) / (try mapping.speed().fraction.doubleValue)
-      // The nearest loud moment.
+      // The first loud sample near the expected position.
       let near = (Int(offset) - 500..<Int(offset) + 500).first { samples[$0].magnitude > 0.2 }
-      // In time of the source: an onset is found to about a millisecond of it.
+      // The error is in source time, since an onset is found to within a millisecond of it.
       let speed = try mapping.speed().fraction.doubleValue
       errors.append(near.map { (Double($0) - offset).magnitude * speed } ?? .infinity)
     }

@@ -18,7 +18,7 @@ struct VarispeedTests {
     let speed = try Speed.of(above, below)
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
     let audio = Audio.sine(frequency, length: 400_000)
-    // 6000 output samples of it, from a whole sample in the middle on.
+    // Renders 6000 output samples, from a whole source sample in the middle.
     let start = MediaTime(100_000, over: 48_000)
     let length = MediaTime(6000, over: 48_000)
     let end = try MediaTime(start.seconds + length * speed.fraction)
@@ -45,7 +45,7 @@ struct VarispeedTests {
     for (above, below) in [(1, 8), (2, 1), (3, 2), (5, 7), (997, 1000)] as [(Int64, Int64)] {
       let speed = try Speed.of(above, below)
       for part in [1, 3, 5, 9] as [Int64] {
-        // A tenth of a sample: 480 kHz.
+        // The start is a multiple of a tenth of a sample, at a timescale of 480 kHz.
         let start = 1_000_000 + part
         let source = try TimeRange.of(start, start + 48_000, per: 480_000)
         let length = try MediaTime(source.duration / speed.fraction)
@@ -73,7 +73,7 @@ struct VarispeedTests {
       end = mappings[mappings.count - 1].target.end
     }
     let samples = try retimer.render(mappings, of: audio).samples[0]
-    // The exact audio: the source at the position of each output sample.
+    // The exact value of each output sample is the source at its position.
     var worst = 0.0
     for mapping in mappings {
       let speed = try mapping.speed().fraction.doubleValue
@@ -93,7 +93,7 @@ struct VarispeedTests {
     "Varispeed removes only frequencies above the Nyquist limit",
     arguments: [(0.9, 0.9...1.1), (1.1, 0...1e-4)])
   func band(part: Double, gains: ClosedRange<Double>) throws {
-    // At twice the speed, half of the band goes.
+    // At double speed, the upper half of the frequency band is removed.
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
     let audio = Audio.sine(12_000 * part, length: 100_000)
     let samples = try retimer.render([.of(1000, 20_000, at: .of(2))], of: audio).samples[0]
