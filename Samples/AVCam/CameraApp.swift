@@ -3,9 +3,9 @@
 import Overcrank
 import Synchronization
 
-/// A session with a preview, photos and movies, and what its user may change.
+/// A session with a preview, photos and movies, and the settings that the user can change.
 final class CameraApp {
-  /// The lines that tasks report to the main thread.
+  /// The messages that tasks send to the main thread.
   final class Inbox: Sendable {
     private let lines = Mutex<[String]>([])
     func put(_ line: String) { lines.withLock { $0.append(line) } }
@@ -67,7 +67,8 @@ final class CameraApp {
     try session.startRunning()
   }
 
-  /// The line at the lower edge: the mode, the flash, Live Photos in progress, and the last message.
+  /// The text at the lower edge: the mode, the flash, Live Photos in progress, and the last
+  /// message.
   var status: String {
     var parts = [isMovieMode ? (isRecording ? "RECORDING" : "MOVIE") : "PHOTO"]
     parts.append(isInterrupted ? "interrupted" : input.format.id)
@@ -80,7 +81,7 @@ final class CameraApp {
     return parts.joined(separator: " | ")
   }
 
-  /// Takes the reports of tasks.
+  /// Handles the messages that tasks have sent.
   func update() {
     for line in inbox.takeAll() {
       switch line.prefix(while: { $0 != " " && $0 != ":" }) {
@@ -102,7 +103,7 @@ final class CameraApp {
     update()
   }
 
-  /// Carries out a key.
+  /// Executes the command of a key.
   func press(_ key: String) throws {
     switch key {
     case "space": isMovieMode ? try toggleMovie() : takePhoto()
@@ -142,7 +143,9 @@ final class CameraApp {
     try movie.startRecording(to: "avcam_movie_\(movieNumber).mov")
   }
 
-  /// Replaces the camera by the next one, which the outputs keep.
+  /// Replaces the camera by the next one.
+  ///
+  /// The outputs stay.
   private func changeCamera() throws {
     guard devices.count > 1, !isRecording else { return }
     position = (position + 1) % devices.count
@@ -164,7 +167,7 @@ final class CameraApp {
     say("flash \(flash.rawValue)")
   }
 
-  /// Focuses and exposes at a point of the camera.
+  /// Focuses and exposes at a point of the camera's image.
   func focus(at point: PointOfInterest) {
     do throws(MediaError) {
       let controls = try CameraControls(device: input.device)

@@ -12,7 +12,7 @@ final class CameraView {
   private var content = PreviewWindowContent()
   private var geometry: PreviewGeometry?
   private var shownCount = 0
-  /// The frame numbers until which a mark and a blink are shown.
+  /// The frame numbers up to which a focus mark and a blink are shown.
   private var (markEnd, blinkEnd) = (0, 0)
 
   init(_ app: CameraApp, _ script: Script?) throws {
@@ -20,7 +20,7 @@ final class CameraView {
     window = try PreviewWindow(title: "AVCam", width: 640, height: 480)
   }
 
-  /// Shows the camera until the window is closed, or the script ends.
+  /// Shows the camera until the window is closed or the script ends.
   func run() throws {
     while let inputs = window.takeInput() {
       for input in inputs {
@@ -66,7 +66,7 @@ final class CameraView {
     try window.present(frame?.image, content)
   }
 
-  /// The newest frame, or nil if there is none, or if it arrived damaged.
+  /// The newest frame; nil if no frame has arrived, or if the newest one is damaged.
   private func wholeFrame() throws(MediaError) -> PreviewFrame? {
     do throws(MediaError) { return try app.preview.nextFrame(as: .bgra) } catch {
       if error.code == .invalidData { return nil }

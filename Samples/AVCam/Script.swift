@@ -13,7 +13,7 @@ import Glibc
 ///     wait camera      waits until an interruption began and ended
 ///     png FILE         writes the window as an image
 struct Script {
-  /// The action of a step.
+  /// The action of one script step.
   enum Step {
     case key(String)
     case click(Double, Double)
@@ -22,7 +22,7 @@ struct Script {
   }
 
   private var lines: [[String]]
-  /// The number of shown frames that a step waits for.
+  /// The number of shown frames at which a waiting step ends.
   private var wantedCount: Int?
   private var movieCount = 0
 
@@ -38,7 +38,7 @@ struct Script {
     }
   }
 
-  /// The next step, or nil while one waits.
+  /// The next step; nil while a step waits.
   mutating func next(_ app: CameraApp, shownCount: Int) -> Step? {
     guard let words = lines.first else { return .end }
     switch words[0] {
@@ -79,7 +79,7 @@ struct Script {
   }
 }
 
-/// A file that cannot be opened.
+/// The error for a script file that cannot be opened.
 struct ScriptError: Error, CustomStringConvertible {
   let path: String
   var description: String { "cannot open \(path)" }

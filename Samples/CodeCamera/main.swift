@@ -15,7 +15,7 @@ let input = try DeviceInput(device: camera, format: camera.fastestFormat())
 let session = CaptureSession(input)
 let preview = try VideoPreview(session: session)
 let output = try MetadataOutput(session: session)
-// Only the middle of the frame is searched, which costs less.
+// Only the middle of the frame is searched, which takes less processor time.
 output.rectOfInterest = PreviewRect(x: 0.1, y: 0.1, width: 0.8, height: 0.8)
 
 let known = Mutex<Set<String>>([])
@@ -26,7 +26,7 @@ output.setMetadataObjectsHandler { frame in
       known.withLock({ $0.insert("\(object.type) \(text)").inserted })
     else { continue }
     let bounds = object.transformed(by: view).bounds
-    // A code may contain anything, also what a terminal would obey.
+    // A code can contain any characters, also those that control a terminal.
     print("\(object.type.rawValue) \(text.debugDescription) at \(Int(bounds.x)),\(Int(bounds.y))")
   }
 }

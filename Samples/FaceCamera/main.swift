@@ -17,7 +17,7 @@ let device = try CaptureDevice.named(name)
 let session = CaptureSession(try DeviceInput(device: device, format: device.fastestFormat()))
 let preview = try VideoPreview(session: session)
 let output = try MetadataOutput(session: session, types: [.face])
-// A file has no controls.
+// A file camera has no controls.
 let follower = (try? CameraControls(device: device)).map(PointOfInterestFollower.init)
 let tap = CommandLine.arguments.dropFirst(2).first?.split(separator: ",").compactMap { Double($0) }
 
@@ -27,7 +27,7 @@ struct Seen {
 }
 let seen = Mutex(Seen())
 
-/// Stores the newest image, unless the last one is the newest.
+/// Stores the newest image, unless it is already stored.
 func keepImage() {
   let frame = try? preview.nextFrame(as: .bgra, maximumWidth: 640, maximumHeight: 360)
   guard let bytes = try? frame?.image.jpegData(), let file = fopen("faces.jpg", "wb")
@@ -60,7 +60,7 @@ for await event in events where event == .didStopRunning { break }
 while output.ledger.waiting > 0 { usleep(1_000) }
 
 let boxes = seen.withLock { $0.maximumFaces }.map { face in
-  // An angle that is not known turns nothing. A face that looks aside is narrower.
+  // An unknown angle counts as zero. The box of a face that looks aside is narrower.
   let (bounds, roll) = (face.bounds, face.rollAngle ?? 0)
   let part = cos((face.yawAngle ?? 0) * .pi / 180)
   let middle = "\(bounds.x + bounds.width / 2) \(bounds.y + bounds.height / 2)"
@@ -68,7 +68,7 @@ let boxes = seen.withLock { $0.maximumFaces }.map { face in
     + "height=\"\(bounds.height)\" fill=\"none\" stroke=\"#00c853\" "
     + "transform=\"translate(\(middle)) rotate(\(roll)) scale(\(part) 1)\"/>"
 }
-// The image fits in the view as the preview shows it.
+// The SVG view fits the whole image, as a preview does.
 let head = [
   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\" height=\"360\">",
   "<image href=\"faces.jpg\" width=\"640\" height=\"360\"/>",

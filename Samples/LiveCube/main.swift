@@ -8,7 +8,7 @@ import Glibc
 import Overcrank
 import OvercrankTextures
 
-/// A matrix of 4 by 4 numbers, column by column, as OpenGL has it.
+/// A matrix of 4 by 4 numbers, stored by columns as in OpenGL.
 struct Matrix {
   var numbers: [Float]
 
@@ -19,7 +19,7 @@ struct Matrix {
     (numbers[first * 4 + second], numbers[second * 4 + first]) = (sin(angle), -sin(angle))
   }
 
-  /// The view of a camera four units in front of the middle.
+  /// The view from a camera that is four units in front of the center.
   init(perspectiveFor aspect: Float) {
     let (near, far, focus): (Float, Float, Float) = (1, 10, 2.2)
     let depth = (far + near) / (near - far)
@@ -42,9 +42,11 @@ struct Matrix {
   }
 }
 
-/// The six sides of a cube from -1 to 1, each with the whole frame.
+/// The six sides of a cube from -1 to 1.
+///
+/// Each side shows the whole frame.
 func cube() -> TextureMesh {
-  // The right and the upper direction of each side; the side faces away from the middle.
+  // The right and the up direction of each side. The sides face away from the center.
   let sides: [(right: [Float], up: [Float])] = [
     ([1, 0, 0], [0, 1, 0]), ([-1, 0, 0], [0, 1, 0]), ([0, 0, -1], [0, 1, 0]),
     ([0, 0, 1], [0, 1, 0]), ([1, 0, 0], [0, 0, -1]), ([1, 0, 0], [0, 0, 1]),
@@ -73,7 +75,7 @@ let renderer = try TextureRenderer()
 renderer.testsDepth = true
 let view = Matrix(perspectiveFor: 640.0 / 480)
 try session.startRunning()
-// OpenGL belongs to a thread, so frames are taken on this one, without tasks.
+// An OpenGL context belongs to a thread, so frames are taken on this thread, without tasks.
 for number in 0..<48 {
   guard
     let texture = try video.withNextFrame({ frame in try cache.texture(for: frame) })

@@ -9,7 +9,7 @@ let name = CommandLine.arguments.dropFirst().first ?? "synthetic:640x480@120"
 let session = try CaptureSession(CaptureDevice.named(name))
 let photos = PhotoOutput()
 try session.addOutput(photos)
-// The camera's own clock counts: one frame for each second.
+// The clock of the camera counts down: the output delivers one frame per second.
 let seconds = VideoDataOutput()
 seconds.minFrameDuration = MediaTime(seconds: 1)
 try session.addOutput(seconds)

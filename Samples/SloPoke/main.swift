@@ -47,7 +47,7 @@ let clock = MonotonicHostClock()
 
 /// Shows a player's frames for a quarter of a second, as a screen would at 60 Hz.
 ///
-/// A busy machine may need longer for the first frame. Returns the indices of the frames.
+/// A busy machine may need longer for the first frame. Returns the indices of the shown frames.
 func watch(_ player: Player) throws -> Set<Int> {
   while player.state == .seeking {
     clock.sleep(until: try MediaTime(clock.now + MediaTime(1, over: 1_000)))
@@ -63,7 +63,7 @@ func watch(_ player: Player) throws -> Set<Int> {
   return shown
 }
 
-// Without a sound card, the frames play by the machine's clock.
+// Without a sound card, playback follows the clock of the machine.
 var output = PlayerSettings()
 output.audioSink = ALSAAudioSink()
 let player = try Player(composition(middleAt: Speed(1, over: 8)), of: [asset], settings: output)
@@ -74,7 +74,7 @@ for algorithm in [AudioTimePitchAlgorithm.lowQuality, .timeDomain, .spectral, .v
   print("played \(try watch(player).count) frames with \(algorithm.rawValue)")
 }
 for speed in [Speed(1, over: 2), Speed(1, over: 4), Speed(1, over: 8)] {
-  // The middle goes on at the same source time, at another speed.
+  // Playback continues at the same source time, with the middle at another speed.
   try player.replaceComposition(composition(middleAt: speed))
   player.seek(to: middle.start)
   try player.setRate(1)
@@ -82,7 +82,8 @@ for speed in [Speed(1, over: 2), Speed(1, over: 4), Speed(1, over: 8)] {
 }
 player.close()
 
-// One export keeps the original frames and times; the other has a constant 30 fps for every player.
+// One export keeps the original frames and times. The other one has a constant 30 fps, which every
+// player supports.
 let export = ExportSession(try composition(middleAt: Speed(1, over: 8)), of: asset)
 var passthrough = ExportSettings(path: "slopoke-passthrough.mov", mode: .passthrough())
 passthrough.audioTimePitchAlgorithm = .spectral

@@ -18,10 +18,10 @@ func record(_ camera: CaptureDevice) throws -> Asset {
   return try Asset(path: "slow-camera.mov")
 }
 
-/// Plays an asset for a second, with the frames that a screen of 60 Hz would show.
+/// Plays an asset for a second, and takes the frames that a 60 Hz screen would show.
 func play(_ asset: Asset, at rate: Speed) throws {
   let player = try Player(asset)
-  // Time stands still until the first frame is decoded.
+  // The clock of the player stands still until the first frame is decoded.
   while player.state == .seeking {
     clock.sleep(until: try MediaTime(clock.now + MediaTime(1, over: 1_000)))
   }

@@ -31,7 +31,7 @@ for await sample in video.frames {
     if camera.videoZoomFactor >= 2 { camera.cancelVideoZoomRamp() }
     continue
   }
-  // Frames that were captured before a change are still on their way, and drivers crop late.
+  // Frames that were captured before a change may still arrive, and drivers crop with a delay.
   guard sample.attachments.videoZoomFactor == camera.videoZoomFactor else { continue }
   skipped += 1
   if skipped <= 2 { continue }
@@ -39,7 +39,7 @@ for await sample in video.frames {
   written += 1
   try write(sample, to: "zoom_\(written).png")
   switch written {
-  // A slider from 0 to 1 feels even if each step multiplies the factor.
+  // A slider from 0 to 1 feels even if each step multiplies the zoom factor.
   case 1, 2: try camera.setVideoZoomFactor(pow(greatest, Double(written) / 4))
   case 3:
     try camera.setVideoZoomFactor(1)
@@ -50,7 +50,7 @@ for await sample in video.frames {
 }
 let factor = camera.videoZoomFactor
 print((2..<8).contains(factor) ? "cancelled" : "not cancelled")
-// A preview shows the same part of the frame.
+// A preview shows the same part of the frame as the written image.
 if let geometry = preview.geometry(viewWidth: 640, viewHeight: 480) {
   print(geometry.zoomFactor == factor ? "the preview follows" : "the preview differs")
 }

@@ -29,7 +29,7 @@ struct FlickerRemovalTests {
     return 2 * hypot(real, imaginary) / Double(values.count)
   }
 
-  /// Light of lamps that flickers at 100 Hz, with a mean of 1.
+  /// Light with the flicker of lamps at 100 Hz, and a mean of 1.
   private func light(_ frame: Int, rate: Double = 240) -> Double {
     1 + 0.04 * sin(2 * Double.pi * 100 * Double(frame) / rate + 0.3)
   }

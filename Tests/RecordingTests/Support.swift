@@ -87,13 +87,10 @@ struct ScriptedCamera {
   /// Makes the metadata tags for a file that is written without a session.
   ///
   /// - Parameters:
-  ///
-  /// - switchedOn: The time at which the stream started, in microseconds.
-  ///
-  /// - beginsWithStream: Whether the take begins with the stream.
-  ///
+  ///   - switchedOn: The time at which the stream started, in microseconds.
+  ///   - beginsWithStream: Whether the take begins with the stream.
   /// - Returns: A closure that makes the tags from the first frame and the number of lead-in
-  /// frames.
+  ///   frames.
   func metadata(
     switchedOn: Int64, beginsWithStream: Bool = true
   ) -> (_ first: FrameObservation, _ leadIn: Int) -> [String: String] {

@@ -8,7 +8,7 @@ import OvercrankMovieFormat
 extension Asset {
   private struct NoFrames: Error {}
 
-  /// Writes a lossless movie of frames of one size and format.
+  /// Writes a lossless movie from frames of equal size and pixel format.
   package static func lossless(_ frames: [MediaFrame], rate: Int32, at path: String) throws -> Asset
   {
     guard let first = frames.first else { throw NoFrames() }

@@ -21,7 +21,7 @@ package struct BallCenter {
     let visible = Int(geometry.pixelsPerMeter * SceneGeometry.visibleHeight)
     for y in max(geometry.top, geometry.ground - visible)..<geometry.ground {
       for x in middle - reach..<middle + reach {
-        // Pixels at the edge are weighted by their darkness.
+        // Pixels at the edge of the ball are weighted by their darkness.
         let share = min(1, max(0, (165 - Double(luma(x, y))) / 30))
         sumX += share * (Double(x) + 0.5)
         sumY += share * (Double(y) + 0.5)

@@ -3,16 +3,16 @@
 package import OvercrankLibAV
 import OvercrankMediaCore
 
-/// Text that was drawn into frames, read by the dots of its characters.
+/// Text that was drawn into frames in the dot font, read by the dots of its characters.
 package enum BurntText {
-  /// Reads lines in white on black.
+  /// Reads lines of white text on black.
   ///
   /// - Parameters:
   ///   - frame: The frame.
   ///   - lineCount: The number of lines.
-  ///   - x: The left edge of the text's part of the frame.
+  ///   - x: The left edge of the text's area in the frame.
   ///   - bottom: The row below the text; nil for the end of the frame.
-  ///   - scale: The pixels per dot.
+  ///   - scale: The size of a dot in pixels.
   /// - Returns: The lines from top to bottom.
   package static func lines(
     in frame: MediaFrame, lineCount: Int, x: Int = 0, bottom: Int? = nil, scale: Int = 2
@@ -37,7 +37,7 @@ package enum BurntText {
             return dots << 1 | (level > scale * middle ? 1 : 0)
           }
         }
-        // The scene begins after the text.
+        // Dots that are no known character belong to the scene after the text.
         guard let character = known[rows] else { break }
         characters.append(character)
       }

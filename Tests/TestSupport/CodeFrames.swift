@@ -30,7 +30,7 @@ package struct CodeFrames: Sendable {
     directory = try Scratch()
     let script =
       checkout + "/Tests/Tools/CodeFrames/code-frames.py"
-    // Debian's Python has Debian's numpy; another Python may come first in PATH.
+    // Only Debian's Python has Debian's numpy, and another Python may come first in PATH.
     let made = try await run("/usr/bin/python3", [script, directory.path] + arguments)
     guard made.status == 0 else { throw Failure(description: made.errors) }
     frames = try JSONDecoder().decode(

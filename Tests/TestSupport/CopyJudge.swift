@@ -2,10 +2,9 @@
 
 package import OvercrankMediaCore
 
-/// Compares a copy with its source by decoding both with `ffmpeg`.
+/// Compares a passthrough export with its source by decoding both with `ffmpeg`.
 ///
-/// The comparison is independent of packets: it uses the pixel hash and presentation time of each
-/// frame.
+/// The comparison does not use packets. It uses the pixel hash and presentation time of each frame.
 package enum CopyJudge {
   /// A frame as decoded by `ffmpeg`.
   package struct Frame: Equatable, Sendable {
@@ -15,11 +14,11 @@ package enum CopyJudge {
     package let hash: String
   }
 
-  /// A source frame that a copy must show.
+  /// A source frame that the export must show.
   package struct Expectation: Sendable {
     /// The frame's index in the source, in presentation order.
     package let index: Int
-    /// The presentation time in the copy, in seconds since its first frame.
+    /// The presentation time in the export, in seconds since its first frame.
     package let time: Rational
 
     package init(index: Int, time: Rational) {
@@ -113,7 +112,7 @@ package enum CopyJudge {
     }
   }
 
-  /// The end of the video track in ticks; nil where the file does not state it.
+  /// The end of the video track in ticks; nil if the file does not state it.
   private static func endTicks(of path: String) async throws -> Int64? {
     let lines = try await FFmpeg.probe(path, "stream=start_pts,duration_ts", stream: "v:0")
     let numbers = lines.first?.split(separator: ",").compactMap { Int64($0) } ?? []

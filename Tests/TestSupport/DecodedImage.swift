@@ -5,7 +5,7 @@ import OvercrankMediaCore
 
 /// The bytes of a compressed image's first plane, without padding.
 package struct DecodedImage {
-  /// An image that did not decode as it should.
+  /// The error for an image that cannot be decoded, or has an unexpected size.
   package struct Failure: Error, CustomStringConvertible {
     package let description: String
   }

@@ -12,9 +12,9 @@ package enum FFmpeg {
   /// Whether `ffprobe` and `ffmpeg` are installed.
   package static let isInstalled = ["ffprobe", "ffmpeg"].allSatisfy(Program.isInstalled)
 
-  /// Returns the lines that `ffprobe` prints for the given entries, values only.
+  /// Returns the values that `ffprobe` prints for the given entries, one line per stream or packet.
   ///
-  /// With `counting`, it reads all packets, and `nb_read_packets` is known.
+  /// With `counting`, `ffprobe` reads all packets, and `nb_read_packets` has a value.
   ///
   /// - Throws: `Failure` when `ffprobe` fails.
   package static func probe(

@@ -5,7 +5,7 @@ import Foundation
 extension FaceImages.Image {
   /// Returns the image after a clockwise rotation, in a canvas that is large enough.
   ///
-  /// The pixels of its edges fill the rest of the canvas.
+  /// The pixels at the edges of the image fill the rest of the canvas.
   package func rotated(byDegrees degrees: Double) -> Self {
     let (across, down) = (cos(degrees * .pi / 180), sin(degrees * .pi / 180))
     let (x, y) = (Double(width) / 2, Double(height) / 2)
@@ -42,12 +42,14 @@ extension FaceImages.Image {
     return scaled
   }
 
-  /// Returns the image with less light, and with noise of a standard deviation in levels.
+  /// Returns the image with less light and with added noise.
+  ///
+  /// `noise` is the standard deviation in levels.
   package func degraded(light: Double, noise: Double, seed: UInt64) -> Self {
     var random = SeededGenerator(seed: seed)
     var degraded = self
     degraded.pixels = pixels.map { pixel in
-      // The sum of three uniform distributions with a variance of 1/12 each.
+      // The noise is the sum of three uniform distributions with a variance of 1/12 each.
       let sum = (0..<3).reduce(0.0) { total, _ in total + .random(in: -0.5...0.5, using: &random) }
       return UInt8(max(0, min(255, (light * Double(pixel) + 2 * noise * sum).rounded())))
     }

@@ -10,7 +10,7 @@ package struct FaceImages: Sendable {
     package var top: Double
     package var width: Double
     package var height: Double
-    /// In degrees, clockwise.
+    /// The rotation in degrees, clockwise.
     package var roll: Double
   }
 
@@ -25,13 +25,13 @@ package struct FaceImages: Sendable {
     package var faces: [Box]
   }
 
-  /// dlib's own detector, as dlib stores it, which Samples/install-faces.sh installs.
+  /// dlib's own detector in the file format of dlib, which Samples/install-faces.sh installs.
   package static let model = "/usr/share/libovercrank-faces1/frontal.svm"
 
   private let directory: String
   private let labels: [String: [Box]]
 
-  /// Unpacks the images unless they are unpacked.
+  /// Unpacks the images, if that was not done before.
   ///
   /// - Throws: The error output of the program.
   package init() async throws {
@@ -45,7 +45,7 @@ package struct FaceImages: Sendable {
     for file in ["testing.xml", "training.xml"] {
       let text = try String(contentsOfFile: "\(directory)/\(file)", encoding: .utf8)
       var name = ""
-      // Each element of an image, a box and the points of a face is on a line of its own.
+      // Each XML element of an image, of a box and of a face's points is on a separate line.
       var points: [[Double]] = []
       for line in text.split(separator: "\n") {
         let values = Self.values(line)
@@ -62,7 +62,8 @@ package struct FaceImages: Sendable {
         if let x = values["x"], let y = values["y"] { points.append([x, y]) }
         guard line.contains("</box>"), let last = labels[name]?.indices.last else { continue }
         guard points.count == 68 else { throw Failure(description: "\(file) has no faces") }
-        // The points from 36 are those of the eye on the left of the image, then the other.
+        // The points of the eye at the left of the image start at 36, and those of the other eye
+        // follow.
         func mean(_ part: Range<Int>, _ axis: Int) -> Double {
           part.reduce(0) { $0 + points[$1][axis] } / 6
         }
@@ -90,7 +91,7 @@ package struct FaceImages: Sendable {
   package func image(_ name: String) throws -> Image {
     let path = "\(directory)/\(name).pgm"
     let data = try Data(contentsOf: URL(fileURLWithPath: path))
-    // P5, the width, the height and 255, each followed by white space.
+    // The header is P5, the width, the height and 255, each followed by white space.
     let header = String(decoding: data.prefix(64), as: UTF8.self)
       .split(maxSplits: 4) { $0.isWhitespace }
     guard header.count > 3, header[0] == "P5", let width = Int(header[1]),

@@ -8,16 +8,16 @@ import Synchronization
 
 /// A simulated audio card with a configurable clock, timestamp jitter and faults.
 ///
-/// Samples are a function of their number on the card, and the numbers advance during losses. A
-/// test can therefore distinguish lost from received samples. Time advances only while a thread
-/// waits for audio.
+/// The value of a sample is a function of its number on the card, and the numbers advance during
+/// losses. A test can therefore distinguish lost from received samples. Time advances only while a
+/// thread waits for audio.
 package final class FakeAudioCard: ALSACalls {
   /// A fault that occurs at a sample number.
   package struct Fault: Sendable {
     package enum Kind: Sendable {
       /// The buffer overruns, and this many samples are lost.
       case overrun(lost: Int64)
-      /// The machine suspends for the time of this many samples.
+      /// The machine suspends for as long as this many samples last.
       case suspend(lost: Int64)
       /// The card is unplugged.
       case unplug
@@ -43,9 +43,12 @@ package final class FakeAudioCard: ALSACalls {
     package var layouts: [SampleLayout] = [.s16, .s32]
     package var channelCounts = 1...2
     package var rates = [44_100, 48_000]
-    /// Whether the nodes are the files in `nodeDirectory`, rather than those that belong to ``node``.
+    /// Whether the nodes are the files in `nodeDirectory`, instead of the nodes that belong to
+    /// ``node``.
     package var hasNodesInDirectory = false
-    /// The clock error in parts per million; positive is too fast.
+    /// The clock error in parts per million.
+    ///
+    /// A positive clock is too fast.
     package var driftPPM: Int64 = 0
     /// The maximum delay of a timestamp, in nanoseconds.
     package var jitter: Int64 = 0
@@ -55,7 +58,7 @@ package final class FakeAudioCard: ALSACalls {
     /// The results of opening and describing the card.
     package var openResult: CInt = 0
     package var describeResult: CInt = 0
-    /// The sample of a channel at a sample number, from -1 to 1.
+    /// The value of a channel at a sample number, from -1 to 1.
     package var wave: @Sendable (_ sample: Int64, _ channel: Int) -> Double = { _, _ in 0 }
     /// Called before time advances or a fault occurs; a test may block the card here.
     package var pace: @Sendable (_ sample: Int64) -> Void = { _ in }
@@ -68,10 +71,12 @@ package final class FakeAudioCard: ALSACalls {
     var isOpen = false
     var isRunning = false
     var isGone = false
-    /// The number of times that the card was plugged in; older handles are invalid.
+    /// The number of times that the card was plugged in.
+    ///
+    /// Handles from before are invalid.
     var generation: UInt = 1
     var loss: CInt = 0
-    /// The card's sample number, and the number of samples that were read or lost.
+    /// The card's sample number, and then the number of samples that were read or lost.
     var clock: Int64 = 0
     var read: Int64 = 0
     var faults: [Fault]
@@ -291,7 +296,7 @@ package final class FakeAudioCard: ALSACalls {
     return taken
   }
 
-  /// Stores a sample in a layout, rounded to the nearest representable value.
+  /// Stores a sample in a sample format, rounded to the nearest value.
   package static func store(
     _ value: Double, as layout: SampleLayout, at position: UnsafeMutableRawPointer
   ) {
@@ -301,7 +306,7 @@ package final class FakeAudioCard: ALSACalls {
     }
     switch layout {
     case .s16: position.storeBytes(of: Int16(whole(16)).littleEndian, as: Int16.self)
-    // The highest byte of this layout is ignored, so it is filled with a wrong value.
+    // The highest byte of this format is ignored, so a wrong value is stored in it.
     case .s24:
       let bits = UInt32(bitPattern: whole(24)) & 0xFF_FFFF | 0x5A00_0000
       position.storeBytes(of: bits.littleEndian, as: UInt32.self)

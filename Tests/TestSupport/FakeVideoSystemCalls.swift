@@ -7,9 +7,9 @@ package import OvercrankFrameAccounting
 package import OvercrankV4L2
 import Synchronization
 
-/// The simulated driver in place of the kernel's calls.
+/// The simulated driver, which replaces the system calls to the kernel.
 ///
-/// It has its own clock and faults, and logs the true outcome of each frame period.
+/// The driver has its own clock and faults, and logs the true outcome of each frame period.
 ///
 /// ```swift
 /// let machine = try FakeVideoSystemCalls("hfr-usb seed=7 drop=2%")
@@ -21,12 +21,12 @@ package final class FakeVideoSystemCalls: VideoSystemCalls {
 
   package let handles = SharedHandles()
 
-  /// A box for the closure, because `Mutex` would wrap a bare closure anew on each access.
+  /// A box for the closure, because `Mutex` would wrap a bare closure again on each access.
   private struct Gate {
     let isReady: @Sendable () -> Bool
   }
   private let gate = Mutex<Gate?>(nil)
-  // Written only in the initializer; the C library has its own lock.
+  // This is written only in the initializer. The C library has its own lock.
   private nonisolated(unsafe) let machine: OpaquePointer
 
   /// The error for an invalid configuration.
@@ -51,7 +51,8 @@ package final class FakeVideoSystemCalls: VideoSystemCalls {
 
   /// Delays each frame until the closure returns true.
   ///
-  /// With a simulated clock, the camera would otherwise outrun the thread that consumes its frames.
+  /// With a simulated clock, the camera would otherwise be faster than the thread that consumes its
+  /// frames.
   package func pace(_ isReady: @escaping @Sendable () -> Bool) {
     gate.withLock { $0 = Gate(isReady: isReady) }
   }
@@ -59,7 +60,7 @@ package final class FakeVideoSystemCalls: VideoSystemCalls {
   /// Advances the clock without delivering frames.
   package func advance(nanoseconds: Int64) { fakevideo_advance(machine, nanoseconds) }
 
-  /// The value of a control inside the camera; -1 where the camera lacks the control.
+  /// The value of a control inside the camera; -1 if the camera lacks the control.
   package func controlValue(_ id: UInt32, ofNode node: Int32 = 0) -> Int64 {
     fakevideo_control(machine, node, id, -1)
   }
@@ -69,7 +70,7 @@ package final class FakeVideoSystemCalls: VideoSystemCalls {
     Int64(fakevideo_call_count(machine, request))
   }
 
-  /// Passes each entry of a node's log to `log` as it is made.
+  /// Passes each entry of a node's log to `log` when the entry is made.
   package func onTruth(ofNode node: Int32 = 0, _ log: TruthLog) {
     fakevideo_set_truth(
       machine, node,
@@ -126,13 +127,13 @@ extension FakeVideoSystemCalls {
   }
 }
 
-/// The generator's log of a take.
+/// The true outcomes of a take, as the simulated driver logs them.
 ///
-/// The thread that dequeues frames fills the log; read it after that thread has finished.
+/// The thread that dequeues frames fills the log. Read it after that thread has finished.
 package final class TruthLog {
   /// The cause that the ledger must record for each period, from the start of the stream.
   package private(set) var causes: [FrameGap.Cause?] = []
-  /// The number of periods with counter or clock anomalies, by the anomaly's bits.
+  /// The number of frame periods with counter or clock anomalies, by the bits of the anomaly.
   package private(set) var anomalies: [UInt8: Int] = [:]
 
   /// Makes an empty log with capacity for `count` periods.

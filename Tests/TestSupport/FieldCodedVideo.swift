@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An H.264 byte stream of field-coded interlaced frames, as AVCHD cameras write it.
+/// An H.264 byte stream of interlaced frames whose fields are coded separately, as AVCHD cameras
+/// write it.
 ///
-/// No FFmpeg encoder codes the fields separately.
-///
-/// Each frame has 32x32 gray pixels in uncompressed macroblocks (I_PCM), with one luma value per
-/// field (Rec. ITU-T H.264, 7.3).
+/// FFmpeg has no encoder for such frames. Each frame has 32x32 gray pixels in uncompressed
+/// macroblocks (I_PCM), with one luma value per field (Rec. ITU-T H.264, 7.3).
 package struct FieldCodedVideo {
   package let frameCount: Int
 
@@ -29,17 +28,19 @@ package struct FieldCodedVideo {
     return stream
   }
 
-  /// Main profile, level 3, output in decoding order, 2x2 macroblocks per frame (half of that per
-  /// field).
+  /// The sequence parameter set: main profile, level 3, output in decoding order, 2x2 macroblocks
+  /// per frame (half of that per field).
   private static var sps: BitWriter {
     var bits = BitWriter()
     for byte in [77, 0, 30] { bits.append(byte, count: 8) }
-    // seq_parameter_set_id, log2_max_frame_num - 4, pic_order_cnt_type, max_num_ref_frames.
+    // These are seq_parameter_set_id, log2_max_frame_num - 4, pic_order_cnt_type,
+    // max_num_ref_frames.
     for number in [0, 0, 2, 1] { bits.append(code: number) }
     bits.append(0, count: 1)
     bits.append(code: 1)
     bits.append(code: 0)
-    // frame_mbs_only, mb_adaptive_frame_field, direct_8x8_inference, frame_cropping, VUI present.
+    // These are frame_mbs_only, mb_adaptive_frame_field, direct_8x8_inference, frame_cropping, and
+    // VUI present.
     for flag in [0, 0, 1, 0, 0] { bits.append(flag, count: 1) }
     bits.finish()
     return bits
@@ -61,7 +62,7 @@ package struct FieldCodedVideo {
 
   private static func field(_ frame: Int, isBottom: Bool, isFirst: Bool) -> BitWriter {
     var bits = BitWriter()
-    // first_mb_in_slice, slice_type (7: I), pic_parameter_set_id.
+    // These are first_mb_in_slice, slice_type (7: I), and pic_parameter_set_id.
     for number in [0, 7, 0] { bits.append(code: number) }
     bits.append(frame % 16, count: 4)
     bits.append(1, count: 1)
@@ -72,7 +73,7 @@ package struct FieldCodedVideo {
     } else {
       bits.append(0, count: 1)
     }
-    // slice_qp_delta 0 and disable_deblocking_filter_idc 1.
+    // This is slice_qp_delta 0, followed by disable_deblocking_filter_idc 1.
     bits.append(code: 0)
     bits.append(code: 1)
     for _ in 0..<2 {

@@ -3,13 +3,13 @@
 import OvercrankAssets
 import OvercrankMediaCore
 
-/// The contents of consecutive files, checked by the frame numbers that the camera paints.
+/// Checks the contents of consecutive files by the frame numbers that the camera paints.
 package struct FileJoins {
-  /// The missing numbers between the first and the last.
+  /// The frame numbers that are missing between the first and the last.
   package private(set) var missing: [Int] = []
-  /// The numbers that are repeated or out of order.
+  /// The frame numbers that are repeated or out of order.
   package private(set) var repeated: [Int] = []
-  /// The number of frames without a number.
+  /// The number of frames without a readable frame number.
   package private(set) var unreadable = 0
   /// The number of frames of each file.
   package private(set) var counts: [Int] = []

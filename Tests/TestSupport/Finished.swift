@@ -16,7 +16,7 @@ package struct Finished: Sendable {
   package let output: String
   package let errors: String
 
-  /// The JSON document that forms the program's whole output.
+  /// The JSON document that is the program's whole output.
   package func document() throws -> [String: Any] {
     let value = try JSONSerialization.jsonObject(with: Data(output.utf8))
     guard let document = value as? [String: Any] else { throw CocoaError(.coderReadCorrupt) }
@@ -82,7 +82,7 @@ package final class Scratch: Sendable {
 }
 
 extension Scratch {
-  /// Writes a text file that replaces one of `/proc` or `/sys`, with its directories.
+  /// Writes a text file that replaces one of `/proc` or `/sys`, and creates its directories.
   package func writeSystemFile(_ text: String, _ path: String) throws {
     let file = URL(fileURLWithPath: file(path))
     try FileManager.default.createDirectory(

@@ -4,15 +4,15 @@ package import OvercrankLibAV
 
 /// Single samples of frames in the formats of `PixelComponents`.
 package enum FrameSamples {
-  /// The component of a frame that contains a sample.
+  /// The component of a frame to which a sample belongs.
   package struct Component {
-    /// 0 for luma, gray or red.
+    /// The number of the component: 0 for luma, gray or red.
     package let number: Int
     package let width: Int
     package let height: Int
   }
 
-  /// Makes a frame with the codes of a function.
+  /// Makes a frame with the code values that a function returns.
   ///
   /// Codes are truncated to the bits of the format.
   package static func frame(
@@ -37,7 +37,7 @@ package enum FrameSamples {
     return frame
   }
 
-  /// Returns the code of a sample; -1 in a format that is not supported.
+  /// Returns the code value of a sample; -1 for a format that is not supported.
   package static func code(_ frame: MediaFrame, component number: Int = 0, x: Int, y: Int) -> Int {
     guard let layout = PixelComponents(frame.pixelFormat),
       let plane = frame.planeData(layout.components[number].plane)

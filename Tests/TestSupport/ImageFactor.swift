@@ -8,16 +8,18 @@ package struct ImageFactor {
   /// The rows of the original that the comparison may use.
   private let rows: Range<Int>
 
-  /// Makes a measurement against an image of 8-bit gray, in which only `rows` are compared.
+  /// Prepares to compare images with an original in 8-bit gray.
+  ///
+  /// Only `rows` of the original are compared.
   package init(_ original: [UInt8], width: Int, height: Int, rows: Range<Int>) {
     (self.original, self.width, self.height, self.rows) = (original, width, height, rows)
   }
 
   /// The factor by which an image of the same size enlarges the middle of the original.
   ///
-  /// All factors up to `limit` are tried. The first pass compares few pixels in steps of 0.5 %. Then
-  /// the best factors are refined with more pixels, smaller steps, and a center that may be off by a
-  /// pixel.
+  /// All factors up to `limit` are tried. The first pass compares few pixels in steps of 0.5 %. The
+  /// best factors are then refined with more pixels, smaller steps, and a center that may be off by
+  /// a pixel.
   package func read(_ image: [UInt8], upTo limit: Double) -> Double {
     var coarse: [(factor: Double, error: Double)] = []
     var factor = 0.97
@@ -48,7 +50,8 @@ package struct ImageFactor {
     return (best.factor, best.error)
   }
 
-  /// One less the squared correlation with the original, enlarged by a factor.
+  /// One minus the squared correlation of the image with the original, which is enlarged by a
+  /// factor.
   ///
   /// The range of the luma does not matter.
   private func error(

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// The addresses of the copies, so that none is reported as a leak.
+/// The addresses of the copies, which keep a leak checker from reporting them.
 private let addresses = Mutex<[UInt]>([])
 
 /// Copies bytes to memory that is never freed, like that of a driver's buffers.

@@ -14,7 +14,7 @@ package struct MovieRecipe: Sendable {
     package var sampleCount = 0
     /// The start samples of clicks, each ``clickLength`` samples long.
     package var clicks: [Int] = []
-    /// The value of a sample; nil for clicks only.
+    /// The value of a sample besides the clicks; nil for clicks only.
     package var wave: (@Sendable (_ channel: Int, _ sample: Int) -> Float)?
 
     package static let clickLength = 8
@@ -57,7 +57,8 @@ package struct MovieRecipe: Sendable {
   package var language: String?
   package var fragmentMicroseconds: Int64?
   package var hasIndexInFront = false
-  /// Whether the area below the painted number is noise, so that no macroblock can be skipped.
+  /// Whether the area below the painted number is filled with noise, so that the encoder can skip
+  /// no macroblock.
   package var hasNoise = false
   package var audio: Audio?
 
@@ -75,14 +76,14 @@ package struct MovieRecipe: Sendable {
     return recipe
   }
 
-  /// Returns the same frames as H.264, with B-frames where `reordered` is true.
+  /// Returns a recipe for the same frames in H.264, with B-frames if `reordered` is true.
   package func h264(gop: Int, reordered: Bool, options: [String: String] = [:]) -> MovieRecipe {
     var recipe = self
     recipe.codec = "libx264"
     recipe.pixelFormat = .yuv420p
     recipe.keyFrameInterval = gop
     recipe.hasReorderedFrames = reordered
-    // Scene cuts and adaptive B-frames are disabled, so that the test controls the structure.
+    // Scene cuts and adaptive B-frames are disabled, so that the test controls the GOP structure.
     recipe.options = [
       "preset": "ultrafast", "crf": "12", "sc_threshold": "0",
       "x264-params": reordered ? "bframes=2:b-adapt=0:b-pyramid=none:ref=2" : "bframes=0",
@@ -131,8 +132,8 @@ extension MovieRecipe {
         let pts = packet.pts ?? 0
         let position = times.firstIndex(of: pts) ?? 0
         let next = position + 1 < times.count ? times[position + 1] : end
-        // Durations are stored in decoding order, so the last packet gets the last frame's
-        // duration.
+        // Durations are stored in decoding order, so the last packet gets the duration of the last
+        // frame.
         let isLast = number == packets.count - 1
         try writer.write(
           packet, track: 0, pts: pts, dts: packet.dts ?? pts,

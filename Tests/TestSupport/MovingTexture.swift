@@ -24,7 +24,9 @@ package struct MovingTexture {
     min(max(waves.reduce(125) { $0 + $1.height * sin($1.x * x + $1.y * y + $1.phase) }, 1), 254)
   }
 
-  /// Makes a frame with the 8-bit luma of a function, from which chroma is derived.
+  /// Makes a frame.
+  ///
+  /// A function gives its 8-bit luma, and chroma is derived from luma.
   package static func frame(
     _ width: Int, _ height: Int, _ format: LibAVPixelFormat = .yuv420p,
     _ luma: (Double, Double) -> Double
@@ -59,14 +61,14 @@ package struct MovingTexture {
 }
 
 extension MediaFrame {
-  /// The luma samples of 8 bits, row by row.
+  /// The luma samples as 8-bit values, row by row.
   package var lumaRows: [[UInt8]] {
     (0..<height).map { y in
       (0..<width).map { x in planeData(0).map { $0[y * bytesPerRow(0) + x] } ?? 0 }
     }
   }
 
-  /// The peak signal-to-noise ratio of the luma in decibels, without a border.
+  /// The peak signal-to-noise ratio of the luma in decibels, without pixels at the border.
   package func signalToNoise(_ other: MediaFrame, border: Int = 0) -> Double {
     let (mine, others) = (lumaRows, other.lumaRows)
     var (sum, count) = (0.0, 0.0)

@@ -5,11 +5,15 @@ package import OvercrankMediaCore
 
 /// A frame number painted as sixteen adjacent black or white blocks, one per bit.
 package enum PaintedBlocks {
-  /// The smallest frame that contains the blocks of 8x8 pixels, the block size of JPEG.
+  /// The width of the smallest frame that contains the blocks.
+  ///
+  /// A block has 8x8 pixels, as in JPEG.
   package static let width = 128
   package static let height = 32
 
-  /// Makes a frame with a painted number from 0 to 65 535; luma is 32 or 208.
+  /// Makes a frame with a painted number from 0 to 65 535.
+  ///
+  /// The luma is 32 or 208.
   package static func frame(
     number: Int, width: Int = width, height: Int = height, format: LibAVPixelFormat
   ) throws -> MediaFrame {
@@ -30,7 +34,7 @@ package enum PaintedBlocks {
     return frame
   }
 
-  /// Reads the number of an image with one or four bytes per pixel.
+  /// Reads the painted number of an image with one or four bytes per pixel.
   package static func number(in image: PixelBuffer) -> Int {
     (0..<16).reduce(0) { number, block in
       let pixel =
@@ -40,7 +44,7 @@ package enum PaintedBlocks {
     }
   }
 
-  /// Reads the number of a decoded frame; nil where a block is neither black nor white.
+  /// Reads the painted number of a decoded frame; nil if a block is neither black nor white.
   package static func number(in frame: MediaFrame) -> Int? {
     guard let luma = frame.planeData(0), frame.width >= width, frame.height >= 8 else { return nil }
     var number = 0

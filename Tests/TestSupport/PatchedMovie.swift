@@ -99,7 +99,9 @@ package struct PatchedMovie {
     return found
   }
 
-  /// Encodes a table such as `stss` or `ctts`, each entry of one or more numbers.
+  /// Encodes a table such as `stss` or `ctts`.
+  ///
+  /// Each entry has one or more numbers.
   package static func table(_ entries: [[UInt32]]) -> [UInt8] {
     var contents = BoxBytes()
     contents.append(UInt32(0))

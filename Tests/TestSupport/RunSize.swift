@@ -9,6 +9,6 @@ package enum RunSize {
   /// `Tests/run.sh --full` sets `OVERCRANK_FULL`.
   package static let isFull = getenv("OVERCRANK_FULL").map { $0.pointee != 0 } ?? false
 
-  /// Returns the number of cases: `usual` in every run, `full` in the long one.
+  /// Returns a number of cases: `usual` in a normal run, `full` in a full run.
   package static func cases(_ usual: Int, full: Int) -> Int { isFull ? full : usual }
 }

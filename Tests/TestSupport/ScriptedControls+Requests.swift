@@ -201,7 +201,7 @@ extension ScriptedControls.State {
 }
 
 extension DeviceControl.Kind {
-  /// The `V4L2_CTRL_TYPE_…` of the kind.
+  /// The `V4L2_CTRL_TYPE_…` of this kind of control.
   fileprivate var number: UInt32 {
     switch self {
     case .integer: V4L2_CTRL_TYPE_INTEGER.rawValue

@@ -39,7 +39,7 @@ package final class ScriptedControls: VideoSystemCalls {
       }
     }
 
-    /// Sets the flags of a control, as a driver does when an automatic mode takes over.
+    /// Sets the flags of a control, as a driver does when an automatic mode takes control.
     package mutating func setFlags(_ flags: DeviceControl.Flags, of id: ControlID) {
       guard let position = controls.firstIndex(where: { $0.id == id }) else { return }
       let old = controls[position]
@@ -63,7 +63,7 @@ package final class ScriptedControls: VideoSystemCalls {
 
   private let state: Mutex<State>
 
-  /// The subdevices that report as flash LEDs, by the paths of their nodes.
+  /// The subdevices of flash LEDs, by the paths of their nodes.
   private let parts: KeyValuePairs<String, ScriptedControls>
 
   package init(
@@ -103,7 +103,7 @@ package final class ScriptedControls: VideoSystemCalls {
 
   private static let firstPart: CInt = 100
 
-  /// The subdevice of a descriptor; nil for the camera itself.
+  /// The subdevice to which a descriptor belongs; nil for the camera itself.
   private func part(_ descriptor: CInt) -> ScriptedControls? {
     descriptor < Self.firstPart ? nil : parts[Int(descriptor - Self.firstPart)].value
   }
@@ -143,7 +143,7 @@ package final class ScriptedControls: VideoSystemCalls {
 
   package func nodes() -> [String] { ["/dev/video0"] }
 
-  /// Queues an event for a control that changed by itself.
+  /// Queues an event that says that a control has changed.
   package func send(change id: ControlID, to number: Int32) {
     var event = v4l2_event()
     event.type = UInt32(V4L2_EVENT_CTRL)

@@ -18,15 +18,15 @@ package final class ScriptedDriver: FrameDriver {
     case nothing
     case ended
     case failure(MediaError)
-    /// A frame whose buffer the driver refuses to take back.
+    /// A frame whose buffer the driver does not take back.
     case unreturnable(FrameObservation, byteCount: Int, MediaError)
   }
 
   package let bufferCount: Int
   private let steps: [Step]
-  /// The closures that did not run yet.
+  /// The closures that have not run yet.
   ///
-  /// They often retain an owner of the driver, so none is kept longer.
+  /// Closures often retain an owner of the driver, so none is kept after it has run.
   private let actions: Mutex<[Int: @Sendable () -> Void]>
   private let startError: MediaError?
   private let next = Atomic<Int>(0)
@@ -35,8 +35,8 @@ package final class ScriptedDriver: FrameDriver {
   private let stops = Atomic<Int>(0)
   private let abandons = Atomic<Int>(0)
   private let clock: Atomic<Int64>
-  // Written only in the initializer. Each `frameWithBytes` has its own memory, because it may be
-  // read until the end.
+  // This is written only in the initializer. Each `frameWithBytes` has separate memory, because it
+  // may be read until the end.
   private nonisolated(unsafe) let bytes: UnsafeRawBufferPointer
   private nonisolated(unsafe) let frameBytes: [Int: UnsafeRawBufferPointer]
 
@@ -78,7 +78,7 @@ package final class ScriptedDriver: FrameDriver {
 
   /// The number of buffers that were dequeued and not returned.
   ///
-  /// Buffers still held at the stop of the stream count as well, because they are not returned
+  /// Buffers that are held when the stream stops also count, because they are not returned
   /// afterwards.
   package var missingBuffers: Int { held.load(ordering: .acquiring) }
   /// The number of times that the device was abandoned.
@@ -86,7 +86,7 @@ package final class ScriptedDriver: FrameDriver {
   /// The number of times that the stream was stopped.
   package var stopCount: Int { stops.load(ordering: .acquiring) }
 
-  /// The time of the last frame, where times advance plausibly.
+  /// The time of the last frame, unless that time is implausible.
   package func microseconds() -> Int64 { clock.load(ordering: .relaxed) }
 
   package func start(keeping held: [Int]) throws(MediaError) {

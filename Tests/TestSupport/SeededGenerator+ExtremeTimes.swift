@@ -3,7 +3,7 @@
 package import OvercrankMediaCore
 
 extension SeededGenerator {
-  /// A time that is small and round, or near the limits of its type.
+  /// A time that is small and round, or near the limits of `MediaTime`.
   package mutating func extremeTime() -> MediaTime {
     let value = Int64(bitPattern: next()) >> Int64(next() % 64)
     let scale = Int32(truncatingIfNeeded: next() >> 33) >> Int32(next() % 31)
@@ -15,7 +15,7 @@ extension SeededGenerator {
     }
   }
 
-  /// A common speed, or one near the limits of its type.
+  /// A common speed, or one near the limits of `Speed`.
   package mutating func extremeSpeed() -> Speed {
     let (above, below) = (Int128(next()), Int128(next()))
     return switch next() % 3 {

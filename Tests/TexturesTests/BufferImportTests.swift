@@ -8,10 +8,10 @@ import OvercrankTextures
 import TestSupport
 import Testing
 
-/// Textures of a camera's own buffers, compared with those of uploaded frames.
+/// Textures that import the buffers of a camera, compared with textures of uploaded frames.
 ///
-/// Mesa's software renderer imports buffers since version 24. An older one reports the missing
-/// extension, and the emulated machine has a newer one; see Tests/Tools/Lab.
+/// Mesa's software renderer can import buffers since version 24. Older versions report the missing
+/// extension. The emulated machine has a newer version; see Tests/Tools/Lab.
 struct BufferImportTests {
   private static let (width, height) = (128, 96)
 
@@ -38,7 +38,7 @@ struct BufferImportTests {
     return (try #require(sample), driver)
   }
 
-  /// The pixels of a sample, drawn by a cache.
+  /// The pixels of a sample that was drawn with textures of a cache.
   private func drawn(
     _ sample: SampleBuffer, _ cache: TextureCache, _ renderer: TextureRenderer,
     _ context: OffscreenContext

@@ -12,7 +12,7 @@ import Testing
 
 /// A driver with one frame, in memory that a renderer can import.
 final class MemoryFileDriver: FrameDriver {
-  /// The answer to a request for a buffer.
+  /// The driver's answer to a request to export a buffer.
   enum Exports { case memory, nothing, failure }
 
   static let error = MediaError(.deviceFailed, "no buffer is exported")
@@ -43,7 +43,7 @@ final class MemoryFileDriver: FrameDriver {
     close(descriptor)
   }
 
-  /// The number of requests for a buffer.
+  /// The number of requests to export a buffer.
   var exportCount: Int { requests.load(ordering: .relaxed) }
 
   func start(keeping held: [Int]) {}

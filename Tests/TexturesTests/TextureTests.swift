@@ -11,11 +11,13 @@ import Testing
 @testable import OvercrankLibAV
 @testable import OvercrankTextures
 
-/// Textures on Mesa's software renderer, compared with the converter of the CPU.
+/// Textures on Mesa's software renderer, compared with pixel conversion by the CPU.
 ///
-/// A context belongs to a thread, so each test makes its own and stays on its thread.
+/// An OpenGL context belongs to a thread, so each test makes its own context and stays on its
+/// thread.
 struct TextureTests {
-  /// Colors of patches: primaries, grays, and strong colors that no channel limits.
+  /// The colors of the patches: primaries, grays, and strong colors that are not clipped in any
+  /// channel.
   private static let colors: [(UInt8, UInt8, UInt8)] = [
     (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0), (60, 230, 90), (255, 0, 255),
     (0, 0, 0), (90, 90, 230), (128, 128, 128), (230, 60, 60), (255, 255, 255), (200, 120, 40),
@@ -39,7 +41,7 @@ struct TextureTests {
     return image
   }
 
-  /// The patches in another layout.
+  /// The patches in another pixel format.
   private func patches(
     as format: LibAVPixelFormat, _ isFullRange: Bool, _ space: AVColorSpace
   ) throws -> MediaFrame {
@@ -49,7 +51,7 @@ struct TextureTests {
     return try scaler.convert(patches())
   }
 
-  /// The same image with its chroma in one plane.
+  /// The same image, with both chroma components in one plane.
   private func joined(_ frame: MediaFrame, _ format: LibAVPixelFormat) throws -> MediaFrame {
     let joined = try MediaFrame.video(
       width: Self.width, height: Self.height, pixelFormat: format)
@@ -66,7 +68,8 @@ struct TextureTests {
     return joined
   }
 
-  /// The greatest difference of two images inside patches, away from their borders.
+  /// The largest difference between two images inside the patches, away from the borders of the
+  /// patches.
   private func difference(_ image: PixelBuffer, _ wanted: MediaFrame) throws -> Int {
     let data = try #require(wanted.planeData(0))
     #expect(image.width == Self.width && image.height == Self.height)
@@ -100,7 +103,7 @@ struct TextureTests {
     for isFullRange in [false, true] {
       for space in [AVCOL_SPC_SMPTE170M, AVCOL_SPC_BT709] {
         let range = isFullRange ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG
-        // libswscale does not know NV16: its chroma is that of yuv422p, joined.
+        // libswscale does not support NV16. Its reference is yuv422p with the chroma planes joined.
         let isNV16 = name == "nv16"
         let known = isNV16 ? try #require(LibAVPixelFormat(named: "yuv422p")) : format
         let reference = try patches(as: known, isFullRange || format.isFullRange, space)
@@ -144,7 +147,7 @@ struct TextureTests {
     async throws
   {
     var captured = try await Captured("/yuyv")
-    // No more frames arrive, so only the textures change how many are held.
+    // No more frames arrive, so only the textures change the number of kept frames.
     await captured.session.stopRunning()
     try drawRepeatedly(&captured)
   }
@@ -159,12 +162,12 @@ struct TextureTests {
       #expect(texture.width == 320 && texture.height == 240)
       context.clear()
       renderer.draw(texture)
-      // Waits for the renderer, which may be slow.
+      // Waits until the renderer has drawn everything so far.
       if index == 5 { _ = try context.pixelBuffer() }
     }
     let held = captured.video.keptCount
     captured.release()
-    // A packed frame is two textures.
+    // A frame in a packed format needs two textures.
     #expect(cache.textureCount % 2 == 0 && cache.textureCount < 24, "\(cache.textureCount)")
     // The renderer may still read the frame of the last texture.
     #expect(captured.video.keptCount == held)
@@ -217,7 +220,7 @@ struct TextureTests {
     _ = try context.pixelBuffer()
     cache.flush()
     #expect(cache.textureCount == 1)
-    // The unused texture has no memory in another context.
+    // In another context, the unused texture does not exist.
     let other = try OffscreenContext(width: 16, height: 16)
     #expect(throws: MediaError.self) { try cache.texture(for: image) }
     #expect(cache.textureCount == 0)

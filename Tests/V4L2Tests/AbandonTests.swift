@@ -10,7 +10,7 @@ struct AbandonTests {
   @Test func `Memory mapped from an abandoned device stays readable`()
     throws
   {
-    // A file in place of a device.
+    // The device is replaced by a file.
     var path = Array("/tmp/device.XXXXXX".utf8CString)
     let file = mkstemp(&path)
     #expect(file >= 0 && ftruncate(file, 8_192) == 0)
@@ -35,7 +35,7 @@ struct AbandonTests {
     #expect(fcntl(file, F_GETFD) & FD_CLOEXEC != 0)
   }
 
-  /// How often a file is mapped into this process.
+  /// How many times a file is mapped into this process.
   private static func mappings(of name: String) -> Int {
     SystemFiles.lines(of: "/proc/self/maps", upTo: 100_000).count { $0.contains(name) }
   }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import OvercrankV4L2
 
-/// Claims about controls whose driver may report anything.
+/// Controls of drivers that may report invalid values.
 struct ControlTests {
   private static let exposure = DeviceControl(
     id: .exposureTime, name: "Exposure Time, Absolute", kind: .integer, minimum: 1, maximum: 5000,

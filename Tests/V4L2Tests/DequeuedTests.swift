@@ -5,7 +5,7 @@ import Testing
 
 @testable import OvercrankV4L2
 
-/// Claims about frames whose driver may report anything.
+/// Frames of drivers that may report invalid values.
 struct DequeuedTests {
   private func withFrame(
     _ change: (inout v4l2_buffer) -> Void = { _ in }, _ body: (Dequeued) -> Void
@@ -20,7 +20,7 @@ struct DequeuedTests {
     arguments: [
       (0, 0, 0..<0), (1, 0, 0..<1), (100, 0, 0..<100), (101, 0, 0..<100),
       (UInt32.max, 0, 0..<100),
-      // The bytes before the data count as used.
+      // The bytes before the data offset count as used.
       (50, 10, 10..<50), (101, 10, 10..<100), (10, 10, 10..<10), (10, 11, 10..<10),
       (UInt32.max, UInt32.max, 100..<100),
     ] as [(UInt32, UInt32, Range<Int>)])
@@ -38,7 +38,7 @@ struct DequeuedTests {
     "V4L2 timestamps become microseconds and wrap on overflow",
     arguments: [
       (0, 0, 0), (12, 345_678, 12_345_678), (-1, 0, -1_000_000),
-      // vivid's wrap_timestamp begins at the first of these and reaches the second.
+      // These are the first timestamp of vivid's wrap_timestamp and the one at which it wraps.
       (9_223_372_020, 0, 9_223_372_020_000_000),
       (9_223_372_036_854, 775_807, .max),
       (9_223_372_036_854, 775_808, .min),

@@ -7,7 +7,7 @@ import Testing
 
 @testable import OvercrankV4L2
 
-/// Claims about the messages of a device that cannot be used.
+/// The error messages about devices that cannot be used.
 struct DeviceErrorTests {
   @Test(
     "A device error names what failed and why and what to do",
@@ -132,7 +132,7 @@ struct DeviceErrorTests {
   }
 
   @Test func `A device that fails to open leaves no file descriptor open`() throws {
-    // Other tests open files meanwhile, so only this node is counted.
+    // Other tests open files at the same time, so only descriptors of this node are counted.
     func openNodes() -> Int {
       SystemFiles.entries(in: "/proc/self/fd")
         .filter { SystemFiles.linkTarget("/proc/self/fd/\($0)") == "/dev/random" }.count
@@ -153,7 +153,7 @@ struct DeviceErrorTests {
   }
 }
 
-/// Claims about finding who holds a device.
+/// Finding the processes that have a device open.
 struct DeviceHolderTests {
   @Test func `Finds the other process that has a device open`() throws {
     let path = "/tmp/holder-\(UUID().uuidString)"
@@ -163,7 +163,7 @@ struct DeviceHolderTests {
       try? own.close()
       try? FileManager.default.removeItem(atPath: path)
     }
-    // Tests of other suites may start programs meanwhile, which inherit the file for a moment.
+    // Other tests may start programs at the same time, which inherit the open file for a moment.
     #expect(!DeviceHolder.find(of: path, limit: 100).map(\.process).contains(getpid()))
 
     let other = Process()
@@ -172,7 +172,7 @@ struct DeviceHolderTests {
     other.standardInput = own
     try other.run()
     defer {
-      // A test's thread blocks SIGTERM, and its children inherit that.
+      // Test threads block SIGTERM, and child processes inherit that.
       kill(other.processIdentifier, SIGKILL)
       other.waitUntilExit()
     }
@@ -185,7 +185,7 @@ struct DeviceHolderTests {
   }
 }
 
-/// Claims about text that a driver wrote into a field of fixed size.
+/// Text that a driver wrote into a field of fixed size.
 struct DriverTextTests {
   @Test(
     "Driver text ends at a zero byte or at the field size",

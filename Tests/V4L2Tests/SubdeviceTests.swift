@@ -20,7 +20,7 @@ struct SubdeviceTests {
     throws
   {
     let scratch = try Scratch()
-    // As the kernel lays it out: nodes below the devices of their own buses.
+    // The kernel has these nodes below devices on different buses.
     let nodes = [
       ("video0", "81:0", "csi/video4linux"), ("video1", "81:1", "usb/video4linux"),
       ("v4l-subdev0", "81:5", "i2c/3-0036/video4linux"),
@@ -44,18 +44,18 @@ struct SubdeviceTests {
     }
     let calls = KernelVideoCalls(nodeDirectory: "/dev", classDirectory: classDirectory)
     func parts(_ node: String) -> [String] {
-      // 81:9 has no node on this system.
+      // The device 81:9 has no node on this system.
       calls.parts(of: node) { $0 == "/dev/media1" ? ["81:6", "81:9"] : [] }
     }
     #expect(parts("/dev/video0") == ["/dev/v4l-subdev1"])
     #expect(parts("/dev/video1") == [])
     #expect(parts("/dev/video7") == [])
-    // Another name of the node, as udev gives.
+    // udev gives the node another name.
     try write("", scratch.file("video0"))
     let link = scratch.file("by-id")
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "video0")
     #expect(parts(link) == ["/dev/v4l-subdev1"])
-    // A file that is not a media device has no parts.
+    // A file that is not a media device has no subdevices.
     #expect(KernelVideoCalls.entityNodes(CVideo4Linux_ENTITY_FLASH)("/dev/null") == [])
     #expect(KernelVideoCalls.entityNodes(CVideo4Linux_ENTITY_FLASH)(scratch.file("none")) == [])
   }

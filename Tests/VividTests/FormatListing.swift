@@ -2,13 +2,13 @@
 
 /// The output of `v4l2-ctl --list-formats-ext`.
 struct FormatListing {
-  /// A size of a format, or a range of sizes.
+  /// A frame size of a pixel format, or a range of sizes.
   struct Shape {
     /// The FourCC, with `-BE` for a big-endian format.
     let fourcc: String
     /// `Discrete 320x180`, or `Stepwise 16x16 - …`.
     let size: String
-    /// The discrete rates in frames a second, as printed.
+    /// The discrete frame rates in frames per second, as printed.
     var rates: [String] = []
   }
 
@@ -16,8 +16,8 @@ struct FormatListing {
 
   init(_ text: String) throws {
     var fourcc = ""
-    // In an emulated machine, regular expressions and character boundaries are too slow for the
-    // thousands of lines with rates.
+    // On an emulated machine, regular expressions and character boundaries are too slow for
+    // thousands of lines.
     for line in text.utf8.split(separator: UInt8(ascii: "\n")) {
       let content = line.drop { $0 <= 0x20 }
       switch content.first {

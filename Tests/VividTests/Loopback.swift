@@ -6,7 +6,7 @@ import Testing
 
 /// The kernel's loopback audio card: its device 1 records the samples played on its device 0.
 enum Loopback {
-  /// The number of the loopback card, or nil.
+  /// The number of the loopback card; nil if it is not loaded.
   static let card: Int? = (0..<8).first { number in
     let id = try? String(contentsOfFile: "/sys/class/sound/card\(number)/id", encoding: .utf8)
     return id?.hasPrefix("Loopback") == true
@@ -18,7 +18,7 @@ enum Loopback {
   static let whyNot: Comment =
     "no loopback audio card here: load it with sudo modprobe snd-aloop"
 
-  /// Writes a sine for two channels, of 16 bits and 48000 samples a second.
+  /// Writes a sine in two channels, with 16 bits and 48000 samples per second.
   static func writeTone(_ path: String, dBFS: Double, hertz: Double, seconds: Int) throws {
     let (rate, amplitude) = (48_000, pow(10, dBFS / 20) * 32_768)
     var samples: [Int16] = []
@@ -29,7 +29,7 @@ enum Loopback {
     try samples.withUnsafeBytes { Data($0) }.write(to: URL(fileURLWithPath: path))
   }
 
-  /// Plays raw samples into the loopback, to their end.
+  /// Plays a file of raw samples into the loopback card, up to its end.
   static func play(_ path: String) async throws {
     let played = try await run(
       "aplay",
@@ -37,7 +37,8 @@ enum Loopback {
     try #require(played.status == 0, "\(played.errors)")
   }
 
-  /// The kernel's position in the recorded stream: samples since the start, and their time.
+  /// The kernel's position in the recorded stream: the number of samples since the start, and the
+  /// time of that position.
   static func recorded() throws -> (samples: Int64, nanoseconds: Int64) {
     let status = try status(ofStream: "pcm1c")
     let samples = try #require(status.firstMatch(of: /hw_ptr *: (\d+)/)).1
@@ -56,8 +57,9 @@ enum Loopback {
     return String(decoding: try handle.readToEnd() ?? Data(), as: UTF8.self)
   }
 
-  /// A shell script that stops a process for 1.5 seconds and writes the times of stop and
-  /// continuation into a file.
+  /// A shell script that stops a process for 1.5 seconds.
+  ///
+  /// It writes the times of the stop and of the continuation into a file.
   static func pause(process: String, into file: String) -> String {
     """
     read before rest </proc/uptime

@@ -27,7 +27,7 @@ extension VividTests {
       let ids = ours.compactMap { $0["id"] as? String }
       #expect(Set(ids).count == theirs.count, "\(ids)")
       #expect(ours.allSatisfy { $0["kind"] as? String == "alsa" && $0["problem"] is NSNull })
-      // A loopback card is not the default microphone.
+      // A loopback card must not be the default microphone.
       let first = CaptureDevice.defaultDevice(for: .audio)?.id ?? "none"
       print("loopback: ids \(ids), default \(first)")
     }
@@ -90,8 +90,8 @@ extension VividTests {
       let span = stopNanoseconds - (try start.presentationTimeStamp.nanoseconds(.halfAwayFromZero))
       let samples = stop.position - start.position
       let measured = Double(samples) / (Double(span) / 1e9)
-      // The kernel's status gives the true rate of the card by this machine's clock, and the time of
-      // the last block's first sample. It is updated every 4 ms.
+      // The status of the kernel gives the card's true sample rate by the clock of this machine,
+      // and so the time of the first sample in the last block. The status is updated every 4 ms.
       let begin = try #require(begun)
       let theirs =
         Double(ended.samples - begin.samples)
@@ -122,7 +122,7 @@ extension VividTests {
       var blocks = output.blocks.makeAsyncIterator()
       var last = try #require(await blocks.next())
       for _ in 0..<50 { last = try #require(await blocks.next()) }
-      // The card buffers half a second; this process is stopped for longer.
+      // The card buffers half a second of audio, and this process is stopped for longer.
       let process = ProcessInfo.processInfo.processIdentifier
       let times = "\(NSTemporaryDirectory())/stopped"
       async let stopped = run("sh", ["-c", Loopback.pause(process: "\(process)", into: times)])
@@ -203,8 +203,8 @@ extension VividTests {
       for _ in 0..<20 {
         let frame = try #require(await frames.next())
         let block = try #require(await blocks.next())
-        // Both use this machine's clock. vivid stamps frames with their due time, which may be
-        // slightly in the future.
+        // Both timestamps use this machine's clock. vivid stamps frames with their due time, which
+        // may be slightly in the future.
         let now = MediaTime(microseconds: MonotonicClock.microseconds() + 20_000)
         for time in [frame.presentationTimeStamp, block.presentationTimeStamp] {
           #expect(time > started && time < now)
@@ -214,13 +214,13 @@ extension VividTests {
       #expect(images.ledger.isBalanced && audio.ledger.isBalanced)
     }
 
-    /// Records vivid and the loopback card while a tone is played on the card.
+    /// Records vivid and the loopback card, while a tone is played into the card.
     private func record(
       _ file: String, seconds: Int, meanwhile script: String = ""
     ) async throws -> [String: Any] {
       let tone = "\(NSTemporaryDirectory())/take.raw"
       try Loopback.writeTone(tone, dBFS: -12, hertz: 997, seconds: seconds + 20)
-      // The take begins when the tone plays. The last line of the output is its document.
+      // The take begins when the tone plays. The last line of output is the JSON document.
       let finished = try await run(
         "sh",
         [
@@ -254,7 +254,7 @@ extension VividTests {
       return audio
     }
 
-    /// One take for both, since each costs most of a minute here.
+    /// One take serves for both claims, since a take costs most of a minute here.
     @Test func `A SIGSTOP during a take is reported as a gap in the audio`() async throws {
       let audio = try await record(
         "/tmp/stopped.mov", seconds: 10,
@@ -271,7 +271,7 @@ extension VividTests {
       #expect(Int64(longest) >= (try Loopback.minimumLost("/tmp/take-stopped")), "\(gaps)")
     }
 
-    /// vivid restores a disconnected device when no process has it open.
+    /// vivid restores a disconnected device only while no process has it open.
     @Test func `A camera reconnects to its session while audio runs`() async throws {
       let camera = try CaptureDevice.named(Vivid.node ?? "")
       let session = CaptureSession(

@@ -4,14 +4,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The machine under test: one with the kernel's virtual V4L2 driver loaded.
+/// A machine on which the kernel's virtual V4L2 driver, vivid, is loaded.
 enum Vivid {
   /// The first node of a vivid capture device, or nil.
   static var node: String? { nodes.first }
 
-  /// The first multi-planar node, or nil where vivid was loaded without one.
+  /// The first multi-planar node of vivid; nil if vivid was loaded without one.
   static let multiPlanarNode: String? = {
-    // 2 stands for a multi-planar device. Without this file, the device would have to be opened.
+    // The value 2 is a multi-planar device. Without this file, the device would have to be opened.
     let path = "/sys/module/vivid/parameters/multiplanar"
     let values =
       (try? String(contentsOfFile: path, encoding: .utf8))?
@@ -39,9 +39,10 @@ enum Vivid {
   static var isPluggable: Bool { access("\(driver)/unbind", W_OK) == 0 }
   static let whyNotPluggable: Comment = "only root can put vivid back"
 
-  /// Unbinds and binds vivid until it has its first number again, and sets permissions as udev does.
+  /// Unbinds and binds vivid until its device has its first number again, and then sets permissions
+  /// as udev does.
   ///
-  /// It gets this number when no process has it open.
+  /// The device gets this number only while no process has the old one open.
   ///
   /// - Throws: An error when the kernel refuses.
   static func plugAgain() async throws {
@@ -59,14 +60,16 @@ enum Vivid {
     try #require(done.status == 0, "\(done.errors)")
   }
 
-  /// The reason printed with every test that a machine without vivid skips.
+  /// The reason that is printed with every test that is skipped on a machine without vivid.
   static let whyNot: String =
     "no vivid device here: run Tests/Tools/Lab/run-tests.sh, or load it with sudo modprobe vivid"
 
-  /// A directory in memory, since the shared directory of the emulated machine is too slow.
+  /// A directory in memory.
+  ///
+  /// The directory that the emulated machine shares with the host is too slow.
   static let directory = NSTemporaryDirectory()
 }
 
-/// Tests of the one camera, which run one after the other.
+/// Tests that use the same camera, and therefore run one after the other.
 @Suite(.serialized, .enabled(if: Vivid.isPresent, "\(Vivid.whyNot)"))
 enum VividTests {}

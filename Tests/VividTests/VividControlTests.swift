@@ -7,11 +7,11 @@ import TestSupport
 import Testing
 
 extension VividTests {
-  /// The kernel's access priorities, which vivid supports.
+  /// The kernel's access priorities for controls, which vivid supports.
   @Suite(.serialized) struct Controls {
     private let node = Vivid.node ?? ""
 
-    /// Sets the brightness as another program; false where the kernel refuses it.
+    /// Sets the brightness as another program would; false if the kernel refuses.
     private func setFromOtherProgram(_ brightness: Int) async throws -> Bool {
       try await run("v4l2-ctl", ["-d", node, "-c", "brightness=\(brightness)"]).status == 0
     }

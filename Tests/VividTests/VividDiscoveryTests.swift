@@ -8,7 +8,7 @@ import Testing
 
 @testable import OvercrankV4L2
 
-/// A mode as both programs print it: format, size, and rate with three decimals.
+/// A mode as both programs print it: pixel format, frame size, and frame rate with three decimals.
 private struct Triple: Hashable, CustomStringConvertible {
   let fourcc: String
   let size: String
@@ -20,10 +20,9 @@ extension VividTests {
   @Suite struct Discovery {
     private let node = Vivid.node ?? ""
 
-    /// The modes of the first input by slowmo.
+    /// The modes of the first input, as `slowmo` lists them.
     ///
-    /// Thousands of modes take the emulated processor seconds,
-    /// so they are listed once.
+    /// Listing thousands of modes takes the emulated processor seconds, so it is done once.
     private static let modes = Task {
       let node = Vivid.node ?? ""
       let input = try await run("v4l2-ctl", ["-d", node, "-i", "0"])

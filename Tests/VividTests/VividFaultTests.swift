@@ -5,10 +5,10 @@ import TestSupport
 import Testing
 
 extension VividTests {
-  /// Faults that vivid injects on demand.
+  /// Faults that vivid injects on request.
   ///
-  /// On a slow machine vivid also loses frames of its own. So the claims are only about the injected
-  /// faults and the ledger.
+  /// On a slow machine vivid also loses other frames. So the tests check only the injected faults
+  /// and the ledger.
   @Suite(.serialized) struct Faults {
     private let node = Vivid.node ?? ""
     private static let format = ["--mode", "320x180@60/yuyv"]
@@ -28,11 +28,11 @@ extension VividTests {
       if percent == 50 { #expect((40...90).contains(ledger["lost_device"] ?? 0)) }
     }
 
-    /// Vivid's frame numbers wrap at its 129th frame, and its clock after some 16 s.
+    /// vivid's frame numbers wrap at the 129th frame, and its clock wraps after about 16 s.
     ///
-    /// Few frames a second are enough for the clock, and cost the emulated processor less.
+    /// A low frame rate is enough for the clock, and costs the emulated processor less.
     ///
-    /// The second wrap of the clock is tested in a full test run only.
+    /// The second wrap of the clock is tested only in a full test run.
     private static let wraps =
       [("wrap_sequence_number", 1, 60, 4), ("wrap_timestamp", 1, 10, 18)]
       + (RunSize.isFull
@@ -52,7 +52,7 @@ extension VividTests {
       try await Vivid.expectWhole(take, file: file(name), stoppedBy: "duration")
       let first = try #require(streamed.first)
       let last = try #require(streamed.last)
-      // A wrap of seconds at 32 bits, and one of nanoseconds at 64 bits with a sign.
+      // One clock wraps at 2^31 seconds, and the other at 2^63 nanoseconds.
       let limit: UInt64 = value == 1 ? 1 << 63 : (1 << 31) * 1_000_000_000
       let hasWrapped =
         control == "wrap_sequence_number"
@@ -61,7 +61,8 @@ extension VividTests {
       let expected = try Vivid.ledger(take)["expected"] ?? 0
       let frames = Int64(rate * seconds)
       #expect((frames - 5...frames + 5).contains(expected))
-      // By the kernel's own trace, whose nanoseconds became microseconds on their way here.
+      // The intervals come from the kernel's trace. Its nanoseconds are converted to microseconds
+      // in frames.
       let longest = try #require((take["intervals"] as? [String: Any])?["max_ns"] as? Int64)
       let longestStep = try #require(streamed.dropLast().steps.max())
       #expect(abs(longest - longestStep) <= 1_000)
@@ -96,7 +97,7 @@ extension VividTests {
       #expect(finished.errors.contains(node), "\(finished.errors)")
       #expect(finished.errors.split(separator: "\n").count == 1, "\(finished.errors)")
       #expect(!FileManager.default.fileExists(atPath: file("none")))
-      // The device is free again.
+      // The device can be used again.
       let next = try await Vivid.record(Self.mode, file: file("next"))
       try await Vivid.expectWhole(next, file: file("next"), stoppedBy: "duration")
     }
@@ -117,7 +118,8 @@ extension VividTests {
             + "--set-dv-bt-timings cvt,width=640,height=480,fps=120",
         ])
       try #require(input.status == 0, "\(input.errors)")
-      // Half a second: at this rate, vivid leaves the emulated processor little for anything else.
+      // The take lasts half a second. At this frame rate, vivid leaves the emulated processor
+      // little time.
       let take = try await Vivid.record(
         ["--mode", "640x480/yuyv", "-t", "0.5"], file: file("hdmi"))
       _ = try await run("v4l2-ctl", ["-d", node, "-i", "0"])
@@ -137,7 +139,7 @@ extension VividTests {
     func `Disconnecting the camera keeps the frames delivered before`() async throws {
       let (status, take) = try await Vivid.record(
         Self.format, file: file("gone"), meanwhile: "disconnect=1")
-      // A device that the control disconnected must be bound again by hand.
+      // A device that was disconnected by this control must be bound again explicitly.
       try await Vivid.plugAgain()
       #expect(status == 69)
       try await Vivid.expectWhole(take, file: file("gone"), stoppedBy: "device_lost")

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension VividTests {
-  /// The other inputs of vivid, with stepwise sizes, and its multi-planar nodes.
+  /// The other inputs of vivid, which have stepwise sizes, and its multi-planar nodes.
   @Suite struct Inputs {
     private let node = Vivid.node ?? ""
 
@@ -41,7 +41,8 @@ extension VividTests {
           let rate = String(format: "%.3f", try #require(mode["max_fps_value"] as? Double))
           #expect(theirs.output.contains("(\(rate) fps)"), "\(width)x\(height): \(theirs.output)")
         }
-        // The size of the incoming video, not the largest size of the scaler.
+        // The fastest mode has the size of the incoming video, and not the largest size of the
+        // scaler.
         #expect((modes["fastest"] as? String)?.hasPrefix("1280x720@60/") == true)
         let other = try await run(
           slowmoPath, ["modes", node, "--size", "1000x500", "--fourcc", "yuyv"])
@@ -59,7 +60,7 @@ extension VividTests {
         #expect(read.contains("Pixelclock: \(ours["pixel_clock"] as? Int ?? 0) Hz"), "\(read)")
         #expect(read.contains("Total width: 848") && read.contains("Total height: 518"), "\(read)")
         #expect(ours["total_width"] as? Int == 848 && ours["total_height"] as? Int == 518)
-        // The same numbers from v4l2-ctl make the same of the driver.
+        // v4l2-ctl with the same numbers must set the same timings in the driver.
         let cvt = "cvt,width=640,height=480,fps=120"
         try await v4l2ctl("--set-dv-bt-timings", cvt)
         #expect(try await run("v4l2-ctl", ["-d", node, "--get-dv-timings"]).output == read)
@@ -81,7 +82,7 @@ extension VividTests {
       try await restoring {
         try await v4l2ctl("-i", "3")
         try await v4l2ctl("--set-dv-bt-timings", "cvt,width=800,height=600,fps=60")
-        // The incoming signal then has other timings.
+        // From here, the incoming signal has other timings.
         try await v4l2ctl("-c", "dv_timings_signal_mode=4,dv_timings=10")
         let found = try await modes("\(node)?timings=query")
         let input = try #require(found["input"] as? [String: Any])
@@ -96,7 +97,7 @@ extension VividTests {
           let error = try #require(try refused.document()["error"] as? [String: Any])
           #expect(error["code"] as? String == "no_signal")
           #expect((error["message"] as? String)?.contains(message) == true, "\(refused.output)")
-          // Without the option, no timings are set, and the modes are listed anyway.
+          // Without the option, no timings are set, but the modes are still listed.
           let plain = try await modes(node)
           let problem = (plain["input"] as? [String: Any])?["detection_problem"] as? String
           #expect(problem?.contains(message) == true)
@@ -131,7 +132,7 @@ extension VividTests {
       let ledger = try #require(try take.document()["ledger"] as? [String: Int])
       #expect(ledger["corrupt"] == 0)
       #expect(try #require(ledger["stored"]) > 5)
-      // vivid's color bars. The middle of a bar has the same color in every format.
+      // vivid shows color bars. The middle of a bar has the same color in every pixel format.
       let colors = try await run(
         "ffmpeg",
         [
@@ -144,7 +145,7 @@ extension VividTests {
       let bars = stride(from: 0, to: rgb.count - 2, by: 3).map { position in
         rgb[position..<position + 3].map { $0 > 96 }
       }
-      // Yellow, cyan, green, magenta, red, blue.
+      // The expected colors are yellow, cyan, green, magenta, red and blue.
       #expect(
         bars == [
           [true, true, false], [false, true, true], [false, true, false], [true, false, true],
@@ -174,7 +175,7 @@ extension VividTests {
       try #require(finished.status == 0, "\(finished.output)\(finished.errors)")
     }
 
-    /// Selects the webcam input again after a closure, also when it throws.
+    /// Runs a closure and then selects the webcam input again, even after an error.
     private func restoring(_ body: () async throws -> Void) async throws {
       let failure: (any Error)?
       do {
@@ -185,13 +186,14 @@ extension VividTests {
       }
       try await v4l2ctl("-i", "3")
       try await v4l2ctl("-c", "dv_timings_signal_mode=0")
-      // 1280x720 at 60, which vivid begins with.
+      // These are the initial timings of vivid: 1280x720 at 60 fps.
       try await v4l2ctl("--set-dv-bt-timings", "index=7")
       try await v4l2ctl("-i", "0")
       if let failure { throw failure }
     }
 
-    /// Format and size, or range of sizes, as v4l2-ctl prints them: `YUYV Stepwise 16x16 - …`.
+    /// Pixel formats with sizes or ranges of sizes, as v4l2-ctl prints them: `YUYV Stepwise 16x16 -
+    /// …`.
     private func listing(_ node: String) async throws -> Set<String> {
       let text = try await run("v4l2-ctl", ["-d", node, "--list-formats-ext"]).output
       return Set(try FormatListing(text).shapes.map { "\($0.fourcc) \($0.size)" })

@@ -33,8 +33,8 @@ extension VividTests {
         try await Vivid.traced { try await Vivid.record(["-t", "4", "--fastest"], file: file) }
       }
       var (take, streamed) = try await record()
-      // On a busy machine, vivid's thread may be late by several periods. The positions of gaps in
-      // such a take are meaningless.
+      // On a busy machine, vivid's thread may be late by several periods, and gap positions are
+      // then meaningless. Such a take is repeated.
       for _ in 0..<3 where streamed.lateCount(atRate: 60) > 30 {
         print("vivid: once more, since it was late for \(streamed.lateCount(atRate: 60)) buffers")
         (take, streamed) = try await record()
@@ -44,13 +44,13 @@ extension VividTests {
       try await Vivid.expectWhole(take, file: file, stoppedBy: "duration")
       #expect(streamed.hasWrappedSequence == (wrapping == 1))
       let stored = Int(try #require(try Vivid.ledger(take)["stored"]))
-      // The last buffer was dequeued too, but it only ended the take.
+      // The last buffer was dequeued too, but only ended the take.
       #expect(streamed.count == stored + 1)
       let kept = streamed.prefix(stored)
       let steps = zip(kept, kept.dropFirst()).map {
         Int(Int32(bitPattern: $1.sequence &- $0.sequence))
       }
-      // After a repeated number, the next one skips one. No frame is missing then.
+      // After a repeated frame number, the next number is skipped although no frame is missing.
       let theirs = steps.indices.filter { steps[$0] > 1 && !($0 > 0 && steps[$0 - 1] < 1) }
         .map { "\(steps[$0] - 1) after \($0)" }
       let gaps = try #require(take["gaps"] as? [[String: Any]])
@@ -65,7 +65,8 @@ extension VividTests {
         "vivid: \(theirs.count) gaps by the kernel's trace, \(ours.count) by the ledger; "
           + "\(lateCount) buffers late")
       #expect(theirs.count > 10)
-      // A late thread may misplace a gap by an unknown number of frames.
+      // If vivid's thread is late, a gap may be at a wrong position, off by an unknown number of
+      // frames.
       let apart = Set(ours).symmetricDifference(theirs)
       #expect(apart.count * 10 <= theirs.count, "\(apart.sorted()), \(lateCount) late")
     }
@@ -74,7 +75,7 @@ extension VividTests {
       let file = "\(Vivid.directory)/busy.mov"
       let mark = "\(Vivid.directory)/streaming"
       try? FileManager.default.removeItem(atPath: file)
-      // v4l2-ctl prints a mark for each frame.
+      // v4l2-ctl prints a character for each frame.
       let script = """
         v4l2-ctl -d "$1" --stream-mmap --stream-count=100000 2>"$4" >/dev/null &
         other=$!

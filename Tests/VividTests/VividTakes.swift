@@ -4,9 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Takes from vivid.
+/// Recordings from vivid.
 extension Vivid {
-  /// Records a take and returns its document.
+  /// Records a take and returns its JSON document.
   static func record(_ options: [String], file: String) async throws -> [String: Any] {
     try? FileManager.default.removeItem(atPath: file)
     let finished = try await run(
@@ -15,15 +15,17 @@ extension Vivid {
     return try finished.document()
   }
 
-  /// Records a take, sets a control meanwhile, and ends the take a little later unless it ended.
+  /// Records a take, sets a control of vivid while it runs, and ends the take a little later.
   ///
-  /// - Returns: The exit status and the document.
+  /// A take that has ended by then is not ended again.
+  ///
+  /// - Returns: The exit status and the JSON document.
   static func record(
     _ options: [String], file: String, meanwhile control: String
   ) async throws -> (status: Int32, document: [String: Any]) {
     try? FileManager.default.removeItem(atPath: file)
-    // A line of progress shows that frames are stored. The script waits for more lines after the
-    // control was set, so that the take has frames after it on any machine.
+    // A progress line shows that frames are stored. The script waits for more lines after the
+    // control is set, so that the take has frames from after that on any machine.
     let script = """
       "$1" record "$2" -o "$3" --json --progress json $5 >"$3.json" 2>"$3.log" &
       recording=$!
@@ -63,7 +65,7 @@ extension Vivid {
     #expect(ledger["expected"] == sum, "\(ledger)")
   }
 
-  /// Counts the frames that decode, and fails if one does not.
+  /// Counts the frames that can be decoded, and fails if a frame cannot.
   static func frameCount(_ file: String) async throws -> Int64? {
     let finished = try await run(
       "ffprobe",
@@ -76,7 +78,7 @@ extension Vivid {
     return Int64(finished.output.trimmingCharacters(in: .whitespacesAndNewlines))
   }
 
-  /// Checks that the ledger is balanced and that every stored frame plays.
+  /// Checks that the ledger is balanced and that every stored frame can be decoded.
   static func expectWhole(_ take: [String: Any], file: String, stoppedBy reason: String)
     async throws
   {

@@ -8,9 +8,9 @@ import OvercrankTextures
 import Testing
 
 extension Vivid {
-  /// Whether Mesa imports buffers.
+  /// Whether Mesa can import buffers.
   ///
-  /// Tests/Tools/Lab/run-tests.sh gives the emulated machine a version that does.
+  /// Tests/Tools/Lab/run-tests.sh installs a version that can in the emulated machine.
   static let hasImport: Bool = {
     guard let context = try? OffscreenContext(width: 16, height: 16) else { return false }
     defer { withExtendedLifetime(context) {} }
@@ -21,7 +21,7 @@ extension Vivid {
 }
 
 extension VividTests {
-  /// Textures of the real driver's buffers, which it exports as dma-bufs.
+  /// Textures of buffers that a real driver exports as DMA-BUFs.
   @Suite(.enabled(if: Vivid.hasImport, "Mesa is older than 24, and imports no buffers"))
   struct Textures {
     private static let formats = ["yuyv", "uyvy", "nv12", "grey"]
@@ -36,7 +36,7 @@ extension VividTests {
       try await compare(Vivid.multiPlanarNode ?? "", "yuyv")
     }
 
-    /// Compares several frames, of more than one buffer.
+    /// Compares several frames from more than one buffer.
     private func compare(_ node: String, _ format: String) async throws {
       let camera = try CaptureDevice.named(node)
       let session = try CaptureSession(
@@ -53,7 +53,7 @@ extension VividTests {
       await session.stopRunning()
     }
 
-    /// Draws each frame both ways, on one thread.
+    /// Draws each frame with imported and with uploaded textures, on one thread.
     private func draw(_ samples: [SampleBuffer]) throws {
       let context = try OffscreenContext(width: 320, height: 180)
       let renderer = try TextureRenderer()

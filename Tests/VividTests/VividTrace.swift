@@ -12,7 +12,8 @@ extension Vivid {
     let nanoseconds: UInt64
   }
 
-  /// Runs a closure and returns the buffers dequeued in the last stream meanwhile.
+  /// Runs a closure and returns the buffers that were dequeued from the last stream in the
+  /// meantime.
   static func traced<Value>(
     _ body: () async throws -> Value
   ) async throws -> (Value, [Dequeued]) {
@@ -27,14 +28,14 @@ extension Vivid {
       throw error
     }
     try write("0", to: event)
-    // The file reports a length of 0, so Foundation cannot read it.
+    // The trace file reports a length of 0, so Foundation cannot read it.
     let trace = try await run("cat", ["\(tracing)/trace"]).output
     var stream: [Dequeued] = []
     for line in trace.split(separator: "\n") where line.contains("v4l2_dqbuf:") {
       let match = try #require(line.firstMatch(of: /timestamp = (\d+),.*sequence = (\d+)/))
       let next = Dequeued(
         sequence: try #require(UInt32(match.2)), nanoseconds: try #require(UInt64(match.1)))
-      // An earlier stream verified the rate. Each stream counts from 0.
+      // An earlier stream was used to verify the frame rate. Each stream counts from 0.
       if let last = stream.last, Int32(bitPattern: next.sequence &- last.sequence) < 0 {
         stream = []
       }
@@ -59,12 +60,12 @@ extension [Vivid.Dequeued] {
     }
   }
 
-  /// The durations between frames in nanoseconds of vivid's clock.
+  /// The times between frames in nanoseconds, by vivid's clock.
   var steps: [Int64] {
     zip(self, dropFirst()).map { Int64(bitPattern: $1.nanoseconds &- $0.nanoseconds) }
   }
 
-  /// Frames a second by vivid's own numbers and times.
+  /// The frame rate in frames per second, by vivid's own numbers and times.
   var frameRate: Double {
     guard let first, let last, last.nanoseconds != first.nanoseconds else { return 0 }
     let periods = Int32(bitPattern: last.sequence &- first.sequence)

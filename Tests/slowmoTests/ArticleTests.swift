@@ -3,7 +3,9 @@
 import Foundation
 import Testing
 
-/// The article for users of AVFoundation, whose code `Tests/check-docs.py` compiles.
+/// The article for users of AVFoundation.
+///
+/// `Tests/check-docs.py` compiles the code in it.
 struct ArticleTests {
   private static let checkout = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()

@@ -4,13 +4,15 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The exit code and the error line of each bad input, which leaves no files.
+/// The exit code and the error line of each bad input.
+///
+/// No files may be left.
 struct BadInputTests {
   private struct Case {
     let name: String
     let arguments: [String]
     let status: Int32
-    /// A part of the error line.
+    /// Text that the error line must contain.
     let names: String
   }
 
@@ -157,7 +159,7 @@ struct BadInputTests {
     let path = scratch.file("secret.mov")
     try Data("movie".utf8).write(to: URL(fileURLWithPath: path))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
-    // A copy that all users may run, since the checkout may be unreadable for them.
+    // All users may run this copy, since the checkout may be unreadable for some users.
     let copy = scratch.file("slowmo")
     try FileManager.default.copyItem(
       atPath: URL(fileURLWithPath: slowmoPath).resolvingSymlinksInPath().path, toPath: copy)
@@ -180,7 +182,7 @@ struct BadInputTests {
     try write("front.mp4", try await indexInFront(take, scratch).prefix(whole.count / 2))
   }
 
-  /// The take with its index moved to the front, so that half of it still has the index.
+  /// The take with its index moved to the front, so that half of the file still contains the index.
   private func indexInFront(_ take: String, _ scratch: Scratch) async throws -> Data {
     let path = scratch.file("whole.mp4")
     let finished = try await run(

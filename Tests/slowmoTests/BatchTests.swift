@@ -7,7 +7,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Batches of files in one command, also after failures and interruptions.
+/// One command that exports several files, also after failures and interruptions.
 struct BatchTests {
   private let scratch: Scratch
 
@@ -20,7 +20,7 @@ struct BatchTests {
     }
   }
 
-  /// The documents of the files by source name.
+  /// The JSON results of the exported files, by source name.
   private func files(_ document: [String: Any]) throws -> [String: [String: Any]] {
     let files = try #require(document["files"] as? [[String: Any]])
     return Dictionary(uniqueKeysWithValues: files.map { ($0["source"] as? String ?? "", $0) })
@@ -36,7 +36,7 @@ struct BatchTests {
     _ = try scratch.write(Array("no movie".utf8), as: "bad.mov")
     let line = "a.mov bad.mov b.mov gone.mov -o 'o_{n:03}_{name}.mov' --speed 1/2 --jobs 2"
     let first = try await retime(line)
-    // Bad data is more serious than a missing file.
+    // Invalid data is more serious than a missing file, so it determines the exit code.
     #expect(first.status == 65, "\(first.errors)")
     let document = try first.document()
     #expect(document["made"] as? Int == 2 && document["failed"] as? Int == 2)
@@ -70,7 +70,7 @@ struct BatchTests {
     #expect(file?["status"] as? String == "made" && file?["earlier"] as? String == "outdated")
     let output = try Asset(path: scratch.file("a_slow.mov"))
     #expect(output.duration.wholeNanoseconds == 16_000_000_000)
-    // A finished output can be a source, too.
+    // A finished output can be the source of another batch.
     let again = try await retime("a_slow.mov -o '{name}_2.mov' --speed 1/2")
     #expect(again.status == 0)
     #expect(try Asset(path: scratch.file("a_slow_2.mov")).exportDigest != output.exportDigest)
@@ -99,7 +99,7 @@ struct BatchTests {
     #expect(try scratch.names() == ["a.mov", "b.mov"])
   }
 
-  /// A slow export, so that a signal arrives in the middle.
+  /// A slow export, so that a signal arrives while it runs.
   private static let slow = """
     retime a.mov b.mov -o 'out/{name}.mp4' --speed 1/8 --fps 240 --encoder-preset placebo
     """

@@ -10,7 +10,7 @@ struct BenchTests {
 
   init() throws { scratch = try Scratch() }
 
-  /// A report as `bench capture --json` prints it, shortened.
+  /// A report in the form that `bench capture --json` prints, shortened.
   private func report(
     _ name: String, drops: Int = 0, p99: Int = 1_000, mode: String = "640x480@240/mjpg",
     kind: String? = "synthetic", benchmark: String? = "capture"
@@ -46,7 +46,7 @@ struct BenchTests {
     let date = try #require(report["date"] as? String)
     let made = try #require(ISO8601DateFormatter().date(from: date))
     #expect(date.hasSuffix("Z") && made >= began && made <= .now)
-    // Each as --version prints it.
+    // Each version is printed as by `--version`.
     let versions = try await slowmo("--version").output.split(separator: "\n").map(String.init)
     let libraries = try #require(report["libraries"] as? [String: String])
     let reported = ["slowmo \(report["version"] ?? "")"] + libraries.map { "\($0.key) \($0.value)" }
@@ -102,7 +102,7 @@ struct BenchTests {
       "cat \"$2\" | \"$1\" bench diff - \"$3\" --json",
       "\"$1\" bench diff \"$2\" - --json <\"$3\"",
       "mkfifo pipe; cat \"$3\" >pipe & \"$1\" bench diff \"$2\" pipe --json",
-      // A writer that writes byte by byte.
+      // The pipe's writer writes byte by byte.
       "\"$1\" bench diff \"$2\" <(while IFS= read -rN1 c; do printf %s \"$c\"; done <\"$3\") --json",
     ] {
       let finished = try await bash(script, old, new, in: scratch.path)
@@ -112,7 +112,7 @@ struct BenchTests {
     #expect(twice.status == 64)
     let missing = try await slowmo("bench", "diff", old, scratch.file("missing.json"))
     #expect(missing.status == 66)
-    // A failed measurement and a comparison have no numbers to compare.
+    // Reports of a failed measurement or of a comparison have no numbers to compare.
     _ = try scratch.write(
       Array(#"{"schema":"slowmo.bench/1","error":{"code":"device_busy"}}"#.utf8), as: "failed.json")
     _ = try scratch.write(Array(whole.output.utf8), as: "diff.json")
@@ -123,7 +123,7 @@ struct BenchTests {
       let finished = try await bash(script, old, in: scratch.path)
       #expect(finished.status == 65, "\(finished.errors)")
     }
-    // The pipe has no data. The first signal ends the wait.
+    // Nothing is written into the pipe, and the first signal ends the wait.
     let waiting = try await bash(
       """
       mkfifo silent

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Benchmarks that time whole commands: their counts and their temporary files.
+/// Benchmarks that time whole commands: their reported counts and their temporary files.
 struct BenchTimingTests {
   private let scratch: Scratch
   private let directory: String
@@ -15,7 +15,7 @@ struct BenchTimingTests {
     try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
   }
 
-  /// Runs a benchmark of a clip of 30 frames, with the temporary files in ``directory``.
+  /// Runs a benchmark with a clip of 30 frames, and with temporary files in ``directory``.
   private func bench(_ arguments: String...) async throws -> [String: Any] {
     let finished = try await run(
       slowmoPath, ["bench"] + arguments + ["--folder", directory, "--json"], in: scratch.path)
@@ -24,7 +24,7 @@ struct BenchTimingTests {
     return try finished.document()
   }
 
-  /// Expects that minimum, median and maximum are in order and above zero.
+  /// Expects that minimum, median and maximum are above zero and in ascending order.
   private func expectTimes(_ report: [String: Any]) throws {
     for key in ["wall", "cpu"] {
       let spread = try #require(report[key] as? [String: Int])
@@ -121,7 +121,7 @@ struct BenchTimingTests {
       #expect(error?["code"] == code, "\(line): \(finished.output)")
       #expect(error?["message"]?.contains("slowmo-bench") == false)
     }
-    // Without ffmpeg in PATH.
+    // The command runs without ffmpeg in PATH.
     let finished = try await bash(
       "PATH=/nowhere \"$1\" bench retime -t 0.1 --runs 1 --baseline ffmpeg --folder directory",
       in: scratch.path)

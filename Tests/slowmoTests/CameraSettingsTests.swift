@@ -4,9 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The command with the controls of a fake camera.
+/// Settings of a fake camera's controls by the command.
 struct CameraSettingsTests {
-  /// Runs the command with a preloaded driver of fake cameras.
+  /// Runs the command with a preloaded library that simulates cameras.
   private func slowmo(on cameras: String, _ arguments: String...) async throws -> Finished {
     let library = try await FakeCameras.library()
     return try await run(
@@ -45,7 +45,7 @@ struct CameraSettingsTests {
     let tag = try await recordingTag(path)
     let controls = try #require(tag["controls"] as? [String: String])
     #expect(controls["gain"] == "64" && controls["exposure_time_absolute"] != nil)
-    // The frame rate lock sets it for the take only.
+    // The frame rate lock sets this control only during the take.
     #expect(controls["exposure_dynamic_framerate"] == "0")
   }
 
@@ -62,7 +62,7 @@ struct CameraSettingsTests {
       ])
     #expect(taken.status == 0, "\(taken.errors)")
     let written = try String(contentsOfFile: log, encoding: .utf8)
-    // The library opens the device, but does not see the requests.
+    // libv4l2 opens the device, but does not see the requests.
     #expect(written.contains("libv4l2: open: ") && !written.contains("VIDIOC_DQBUF"), "\(written)")
   }
 
@@ -82,7 +82,7 @@ struct CameraSettingsTests {
     let library = try await FakeCameras.library()
     let finished = try await bash(script, library, in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
-    // The driver's log, as of the last close.
+    // The log of the driver has the control values at the last close.
     let before = try document(scratch.file("before"))
     let after = try document(scratch.file("after"))
     #expect(try #require(after["dequeued"] as? Int) > 0)
@@ -94,7 +94,7 @@ struct CameraSettingsTests {
     #expect(during["exposure_dynamic_framerate"] == "0")
   }
 
-  /// The description that a recording stores in its metadata.
+  /// The JSON tag about the take that a recording stores in its metadata.
   private func recordingTag(_ path: String) async throws -> [String: Any] {
     let info = try await run(slowmoPath, ["info", path, "--json"]).document()
     let metadata = try #require(info["metadata"] as? [String: String])

@@ -4,9 +4,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Completions that bash offers.
+/// Completions that the shell bash offers.
 struct CompletionTests {
-  /// Sources the generated script, and completes the last word of each line with its function.
+  /// Sources the generated completion script, and completes the last word of each line with its
+  /// function.
   private static let script = """
     source <("$1" --generate-completion-script bash)
     function=$(complete -p slowmo | sed 's/.* -F \\([^ ]*\\) .*/\\1/')
@@ -70,7 +71,7 @@ struct CompletionTests {
     let lines = wanted.keys.sorted()
     let list = try scratch.write(
       Array((lines.joined(separator: "\n") + "\n").utf8), as: ".lines")
-    // The shell runs this as `slowmo`, so that the command finds the fake cameras.
+    // The shell runs this wrapper as `slowmo`, so that the command finds the fake cameras.
     try FileManager.default.createDirectory(
       atPath: scratch.file(".bin"), withIntermediateDirectories: false)
     let program = try scratch.write(

@@ -4,10 +4,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The code, the message, the hint and the exit status of each failure that a test can cause.
+/// The error code, message, hint and exit status of each failure that a test can cause.
 @Suite(.serialized)
 struct ContractBadInputTests {
-  /// Failures of arguments and files, with small frames so that no slow disk causes a warning.
+  /// Command lines with bad arguments or files.
+  ///
+  /// Their frames are small, so that a slow disk causes no warning.
   private static let lines = [
     "slowdown", "info", "info mjpeg.mov --fast", "info missing.mov", "info folder",
     "info text.mov", "info empty.mov", "info cut.mov",
@@ -136,7 +138,7 @@ struct ContractBadInputTests {
     "bench diff bench.json bench.json --fail-on 'speed>0'",
     "bench diff bench.json bench.json --fail-on 'drops>=0'",
   ]
-  /// Failures of cameras, with their arguments.
+  /// Fake cameras that fail, with the arguments for each.
   private static let cameraLines = [
     ("hfr-usb busy=1", "record /dev/fakevideo0 -o out.mov --mode 640x360@120/mjpg"),
     ("hfr-usb nobandwidth=1", "record /dev/fakevideo0 -o out.mov --mode 640x360@120/mjpg"),
@@ -159,7 +161,7 @@ struct ContractBadInputTests {
   private static let (signals, root) = ("errors/signals.txt", "errors/root.txt")
   private static let recorded = "errors/being-recorded.txt"
 
-  /// Input files, each with its own error.
+  /// Input files, each of which causes a different error.
   private static let inputs = ["nothing.otio", "lost.otio", "inside.otio", "mixed.otio"]
 
   static let fixtures =
@@ -173,7 +175,7 @@ struct ContractBadInputTests {
       try await transcript.slowmo("\(line) --json")
       #expect(try scratch.names() == before, "\(line) left something behind")
     }
-    // One usage error and one other error as text.
+    // Without `--json`, a usage error and another error are printed as text.
     try await transcript.slowmo("info mjpeg.mov --fast")
     try await transcript.slowmo("info missing.mov")
     try ContractFixtures.check(transcript.text, is: Self.arguments)
@@ -191,7 +193,7 @@ struct ContractBadInputTests {
   @Test func `The error message of an interrupted export matches a fixture`() async throws {
     var transcript = Transcript(in: try await prepared())
     for signal in ["INT", "TERM"] {
-      // Half an hour of video, so that the signal comes long before its end.
+      // The video lasts half an hour, so the signal comes long before the export ends.
       let script = """
         "$1" retime mjpeg.mov -o slow.mp4 --speed 1/10000 --fps 60 --pitch mute --json \
         --progress none &
@@ -227,7 +229,7 @@ struct ContractBadInputTests {
   func `Errors about full disks and permissions match their fixtures`() async throws {
     let scratch = try await prepared(in: "/var/tmp")
     var transcript = Transcript(in: scratch)
-    // A copy that all users may run, since the checkout may be unreadable for them.
+    // All users may run this copy, since the checkout may be unreadable for some users.
     try FileManager.default.copyItem(
       atPath: URL(fileURLWithPath: slowmoPath).resolvingSymlinksInPath().path,
       toPath: scratch.file("slowmo"))
@@ -256,7 +258,7 @@ struct ContractBadInputTests {
     try ContractFixtures.check(transcript.text, is: Self.root)
   }
 
-  /// A directory with valid and invalid files.
+  /// Makes a directory with valid and invalid files.
   private func prepared(in parent: String? = nil) async throws -> Scratch {
     let scratch = try Scratch(in: parent)
     try await ContractTakes.unpack("mjpeg", into: scratch)

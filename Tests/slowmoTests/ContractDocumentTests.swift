@@ -4,10 +4,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The documents of all verbs except `record`, which has its own tests.
+/// The JSON documents of all commands except `record`, which has separate tests.
 @Suite(.serialized)
 struct ContractDocumentTests {
-  /// Documents that depend on files only: the takes, and the arguments.
+  /// Documents that depend only on files: a name, the takes, and the command lines.
   private static let ofFiles: [(name: String, takes: [String], lines: [String])] = [
     ("info", ["foreign"], ["info foreign.mov --json", "info foreign.mov"]),
     (
@@ -80,7 +80,7 @@ struct ContractDocumentTests {
       ]
     ),
   ]
-  /// Documents that depend on fake cameras.
+  /// Documents that depend on fake cameras: a name, the cameras, and the command lines.
   private static let ofCameras: [(name: String, cameras: String, lines: [String])] = [
     ("modes-webcam", "uvc-webcam", ["modes /dev/fakevideo0 --json"]),
     (
@@ -151,7 +151,7 @@ struct ContractDocumentTests {
 
   @Test func `The output of devices --watch matches its fixture`() async throws {
     var transcript = Transcript(in: try Scratch())
-    // The synthetic camera is the last of the present devices.
+    // The synthetic camera is listed last of the present devices.
     try await transcript.script(
       """
       "$1" devices --watch --json >lines &

@@ -15,15 +15,15 @@ import Testing
 @testable import OvercrankRetiming
 @testable import SlowmoCommands
 
-/// The error codes in the sources, with the exit statuses of the command.
+/// The error codes in the sources, and the exit code for each.
 ///
-/// The codes are read from the sources, so that a new, removed or renamed code does not match the
-/// table. The status comes from the command's own mapping.
+/// The error codes are read from the sources. So a new, removed or renamed code does not match the
+/// fixture. The exit code comes from the command's own mapping.
 struct ContractErrorTests {
   private static let table = "errors.json"
   static let fixtures = [table] + ContractBadInputTests.fixtures
 
-  /// A code with its status, and the hint of the command if it has one.
+  /// An error code with its exit code, and with the hint of the command if it has one.
   private struct Row: Encodable, Hashable {
     let error: String
     let code: String
@@ -56,7 +56,7 @@ struct ContractErrorTests {
     let sorted = rows.sorted { ($0.error, $0.code, $0.status) < ($1.error, $1.code, $1.status) }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // One line per code, so that differences are readable.
+    // Each error code has a line, so that differences are readable.
     let lines = try sorted.map { "    " + String(decoding: try encoder.encode($0), as: UTF8.self) }
     let numbers = statuses.values.sorted().map(String.init).joined(separator: ", ")
     try ContractFixtures.check(
@@ -72,7 +72,8 @@ struct ContractErrorTests {
       .map { try String(contentsOfFile: "\(directory)/\($0)", encoding: .utf8) }
   }
 
-  /// The codes that extensions of the error declare: `static let busy = Self(rawValue: "device_busy")`.
+  /// The error codes declared in extensions of `MediaError.Code`, such as `static let busy =
+  /// Self(rawValue: "device_busy")`.
   private static func declaredCodes(_ sources: [String]) -> [(type: String, code: String)] {
     let declaration =
       /(?:struct|extension) (\w+Error)[ .:]|static let \w+ = (?:Self|Code)\(\s*rawValue: "(\w+)"\)/
@@ -85,7 +86,7 @@ struct ContractErrorTests {
     }
   }
 
-  /// The statuses by their names in the source.
+  /// The exit codes by their names in the source.
   private static func exitStatuses(_ sources: [String]) throws -> [String: Int32] {
     let source = try #require(sources.first { $0.contains("enum ExitStatus: Int32") })
     let body = try #require(source.firstMatch(of: /enum ExitStatus: Int32 \{([^}]*)\}/)).output.1
@@ -95,8 +96,10 @@ struct ContractErrorTests {
     return Dictionary(uniqueKeysWithValues: cases)
   }
 
-  /// The codes that the command gives itself, where it makes an error:
-  /// `CommandError(.usage, code: "usage", …`, with one status and code, or a choice of two.
+  /// The error codes of errors that the command itself creates: `CommandError(.usage, code:
+  /// "usage", …`.
+  ///
+  /// Each has one exit code and error code, or a choice of two.
   private static func commandCodes(
     _ sources: [String], _ known: [String: Int32]
   ) throws -> [Row] {
@@ -106,7 +109,7 @@ struct ContractErrorTests {
       )
       .flatMap { match -> [Row] in
         let statuses = try match.output.1.matches(of: /\.(\w+)/).map { name in
-          // The status depends on a signal. Without one, it is this.
+          // This exit code depends on a signal. The row has the value without a signal.
           name.output.1 == "status"
             ? Interrupt.status.rawValue : try #require(known[String(name.output.1)])
         }

@@ -4,7 +4,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The command's contract as files in `Tests/Fixtures`, with its output when they were recorded.
+/// The contract of the command: files in `Tests/Fixtures` with its output at the time when they
+/// were recorded.
 enum ContractFixtures {
   static let directory = "\(checkout)/Tests/Fixtures"
 
@@ -72,7 +73,7 @@ enum ContractFixtures {
     return (["@ line \(same + 1)"] + shown("-", left) + shown("+", right)).joined(separator: "\n")
   }
 
-  /// The fixtures in the tables of the tests.
+  /// The fixtures that appear in the tables of the tests.
   static let known: Set<String> = Set(
     ["README.md"] + ContractHelpTests.fixtures + ContractErrorTests.fixtures
       + ContractTakes.fixtures
@@ -80,7 +81,7 @@ enum ContractFixtures {
       + ContractRecordTests.fixtures)
 }
 
-/// The fixtures themselves.
+/// The completeness of the fixtures, and how mismatches are shown.
 struct ContractFixtureTests {
   @Test(.disabled(if: ContractFixtures.isRecording, "the fixtures are being made"))
   func `Each fixture file is read by a test and none is missing`() throws {

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The help of each verb byte by byte, and the list of all options.
+/// The help text of each command byte by byte, and the list of all options.
 @Suite(.serialized)
 struct ContractHelpTests {
   private static let pages: [(fixture: String, words: [String])] = [
@@ -46,7 +46,9 @@ struct ContractHelpTests {
     #expect(Set(verbs) == Set(Self.pages.map(\.words)))
   }
 
-  /// The parser's description of the command, as far as users see it.
+  /// The argument parser's description of the command.
+  ///
+  /// It contains only what users see.
   private struct Tool: Decodable { let command: Command }
 
   private struct Command: Decodable {
@@ -54,7 +56,7 @@ struct ContractHelpTests {
     let subcommands: [Command]?
     let arguments: [Argument]?
 
-    /// The command and its subcommands, each with its names.
+    /// The command and all of its subcommands, each with its names.
     func all(below parents: [String]) -> [(words: [String], text: String)] {
       let lines = (arguments ?? []).map { "  \($0.line)\n" }.joined()
       let title = (["slowmo"] + parents).joined(separator: " ")

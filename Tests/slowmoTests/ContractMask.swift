@@ -3,44 +3,51 @@
 import Foundation
 import Testing
 
-/// Hides values that depend on the machine or the clock in printed documents.
+/// Hides values in printed JSON documents that depend on the machine or the clock.
 ///
-/// The type replaces the value, so that keys, types and nulls are still compared. The other text
-/// stays as it is, so that order and format are compared, too.
+/// The type of a value replaces the value, so that keys, types and nulls are still compared. Other
+/// text is not changed, so that order and format are compared, too.
 struct ContractMask {
-  /// Keys whose value is only compared by its type; null is a type of its own.
+  /// Keys whose value is compared only by its type.
+  ///
+  /// Null counts as a separate type.
   var typed: Set<String> = []
-  /// Keys of numbers that may be integers or not, but not null.
+  /// Keys whose value may be an integer or a fraction, but not null.
   var numbers: Set<String> = []
-  /// Keys whose value may be null under load, with the type of other values.
+  /// Keys whose value may be null on a busy machine, with the type that it otherwise has.
   var open: [String: Kind] = [:]
-  /// Lists of which only the shapes of elements are compared.
+  /// Lists in which only the keys and types of elements are compared.
   var elements: Set<String> = []
-  /// Objects of numbers whose keys alone are compared.
+  /// Objects in which only the keys are compared.
+  ///
+  /// All values are numbers.
   var objects: Set<String> = []
-  /// Lists that may be empty or not.
+  /// Lists that may be empty or not empty.
   var lists: Set<String> = []
   /// Whether standard error is compared, too.
   var showsErrors = true
-  /// Whether devices that other machines lack are omitted.
+  /// Whether devices that exist only on this machine are left out.
   var keepsOwnDevicesOnly = false
 
-  /// A type of JSON.
+  /// A type of JSON value.
   enum Kind: String {
     case string, integer, number, bool, null
   }
 
-  /// Hides no values.
+  /// A mask that hides no values.
   static let none = ContractMask()
 
-  /// Hides values of the clock and the machine, for verbs with an otherwise fixed result.
+  /// Hides values that depend on the clock and the machine, for commands whose result is otherwise
+  /// fixed.
   static let machine = ContractMask(
     typed: [
       "wall_ns", "startup_ns", "disk_bytes_per_second", "free_bytes", "free_ns",
       "longest_burst_ns", "capacity_bytes", "peak_bytes", "capture_ns",
     ], objects: ["cost"])
 
-  /// Hides values of a take from a camera in real time, where only the requested values are fixed.
+  /// Hides values of a take from a camera in real time.
+  ///
+  /// Only requested values are fixed.
   static let live = ContractMask(
     typed: machine.typed.union([
       "duration_ns", "expected", "stored", "corrupt", "lost_start", "lost_device", "lost_kernel",
@@ -62,7 +69,7 @@ struct ContractMask {
     ],
     elements: ["gaps"], objects: ["cost"], lists: ["warnings"], showsErrors: false)
 
-  /// The same for takes without intended frame losses.
+  /// The same mask for takes in which a busy machine may lose frames.
   static var liveWithOrWithoutGaps: ContractMask {
     var mask = live
     mask.elements = []
@@ -70,7 +77,7 @@ struct ContractMask {
     return mask
   }
 
-  /// Replaces these values in a text of documents.
+  /// Replaces the hidden values in the text of JSON documents.
   func applied(to text: String) -> String {
     var text = text
     for key in typed.union(numbers).union(open.keys).sorted() {
@@ -97,7 +104,7 @@ struct ContractMask {
     return text
   }
 
-  /// Whether a line or an object describes the device that each machine has.
+  /// Whether a line or an object describes the synthetic camera, which each machine has.
   static func isOwnDevice(_ text: String) -> Bool {
     text.contains("\"synthetic\"")
   }
@@ -105,7 +112,7 @@ struct ContractMask {
   private func replacing(
     _ key: String, in text: String, _ change: (Substring) -> String
   ) -> String {
-    // Only scalars of JSON are replaced, not objects or lists.
+    // Only scalar JSON values are replaced, and not objects or lists.
     replacing(key, #"("(?:[^"\\]|\\.)*"|-?[0-9][-+.eE0-9]*|true|false|null)"#, in: text, change)
   }
 
@@ -150,7 +157,7 @@ struct ContractMask {
   }
 }
 
-/// The masks themselves.
+/// Checks that masks hide only what they should.
 struct ContractMaskTests {
   @Test func `A fixture mask replaces selected JSON values by their types`() {
     let mask = ContractMask(

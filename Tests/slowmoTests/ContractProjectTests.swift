@@ -4,10 +4,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Projects that `retime` writes, and the plans of `edit` for them.
+/// Projects that `retime` writes, and the export plans that `edit` makes from them.
 @Suite(.serialized)
 struct ContractProjectTests {
-  /// Each project with its take and the options of `retime`.
+  /// Each project with the take and the options of `retime`.
   private static let projects = [
     ("eighth", "mjpeg.mov", "--speed 1/8"), ("decimal", "mjpeg.mov", "--speed 0.3"),
     ("double", "drops.mov", "--speed 2"), ("range", "h264.mov", "--range 0.1..0.3 --speed 1/8"),
@@ -46,7 +46,7 @@ struct ContractProjectTests {
     _ = try scratch.write(Array(old.utf8), as: project)
     try await transcript.slowmo("edit \(project) -o film.mov --copy --dry-run --json")
     try await transcript.slowmo("edit \(project) -o film.mp4 --fps 30 --dry-run --json")
-    // Reading and writing a project only changes its name.
+    // Reading a project and writing it again changes only its name.
     try await transcript.slowmo("edit \(project) -o again.otio")
     let again = try String(contentsOfFile: scratch.file("again.otio"), encoding: .utf8)
     #expect(again.replacing("again.otio", with: project) == old)

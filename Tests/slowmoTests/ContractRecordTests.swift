@@ -4,10 +4,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Every document that `record` prints, and the events of its progress.
+/// Every JSON document that `record` prints, and its progress events.
 @Suite(.serialized)
 struct ContractRecordTests {
-  /// Takes from a file as a camera, in which only numbers of the machine vary.
+  /// Takes from a file camera.
+  ///
+  /// Only values that depend on the machine vary.
   private static let waiting = [
     "record file:mjpeg.mov?pace=max -o a.mov --json --progress none",
     "record file:mjpeg.mov?pace=max -o b.mov --frames 5 --title Five --json --progress none",
@@ -16,25 +18,27 @@ struct ContractRecordTests {
     "record file:ffv1.mov?pace=max -o e.mov --codec ffv1 --json --progress none",
     "record file:ffv1.mov?pace=max -o f.mov --codec mjpeg --faststart --json --progress none",
     "record file:ffv1.mov?pace=max -o g.mov --codec h264 --burst --json --progress none",
-    // A take whose report or command failed.
+    // The report or the `--exec` command of this take fails.
     "record file:mjpeg.mov?pace=max -o h.mov --report /dev/full -y --json --progress none",
     "record file:mjpeg.mov?pace=max -o i.mov --exec false --json --progress none",
     "record file:mjpeg.mov?pace=max -o k{n}.mov --segment 100ms --tag make=Acme --json --progress none",
-    // The same take as text.
+    // The same take with its report as text.
     "record file:mjpeg.mov?pace=max -o j.mov --codec copy --progress none",
     "record file:mjpeg.mov -o k.mov --dry-run --json",
     "record synthetic:640x480@240 -o l.mov --dry-run --json",
     "record synthetic -o m.mov --mode 1280x720@120/yuyv --codec ffv1 --audio none --dry-run --json",
     "record synthetic -o n.mov --dry-run",
   ]
-  /// Takes in real time, of which keys, types and requested values are fixed.
+  /// Takes in real time.
+  ///
+  /// Only keys, types and requested values are fixed.
   private static let live = [
     "record synthetic:128x96@60?drop=20%&seed=7 -o a.mov --frames 24 --audio none --json",
     "record synthetic:128x96@60/yuyv?drop=20%&seed=7 -o b.mov --frames 24 --codec h264 --audio none --json",
     "record synthetic:128x96@60?drop=50%&seed=7 -o c.mov --frames 12 --audio none --max-drops 0 --json",
     "record synthetic:128x96@60?drop=20%&seed=7 -o d.mov --pre 100ms --post 200ms --trigger audio:-12dBFS --audio none --json",
   ]
-  /// The same with audio, where a busy machine may cause a gap.
+  /// Takes in real time with audio, in which a busy machine may cause a gap.
   private static let withAudio = [
     "record synthetic:128x96@60 -o g.mov --frames 24 --json",
     "record synthetic:128x96@60 -o h.mov --frames 24 --audio-codec pcm --json",
@@ -61,7 +65,7 @@ struct ContractRecordTests {
     for line in Self.live { try await transcript.slowmo("\(line) --progress none") }
     transcript.mask = .liveWithOrWithoutGaps
     for line in Self.withAudio { try await transcript.slowmo("\(line) --progress none") }
-    // The first of several clips, where Ctrl-C ends the wait for the next.
+    // The first of several clips. Then Ctrl-C ends the wait for the next trigger.
     try await transcript.script(
       """
       mkfifo keys
@@ -82,7 +86,7 @@ struct ContractRecordTests {
 
   @Test func `JSON reports of takes with an unplugged camera keep all keys`() async throws {
     var mask = ContractMask.liveWithOrWithoutGaps
-    // On a busy machine, the rate may not be verified.
+    // On a busy machine, the frame rate may not be verified.
     mask.typed.insert("locked")
     mask.open["cause"] = .string
     var transcript = Transcript(
@@ -117,7 +121,7 @@ struct ContractRecordTests {
         mask.applied(to: String($0)).replacing(/\d+ now, \d+ so far/, with: "N now, N so far")
       }
       text += "$ slowmo record \(line) --progress json\n"
-      // The last event of each kind, since their number and order depend on the load.
+      // Takes the last event of each kind, since the number and order of events depend on the load.
       for kind in kinds {
         text += (events.last { $0.contains("\"event\":\"\(kind)\"") } ?? "no \(kind)") + "\n"
       }

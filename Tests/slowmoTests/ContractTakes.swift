@@ -6,7 +6,7 @@ import Testing
 
 /// Takes that the command recorded for the fixtures with `make-takes.sh`.
 enum ContractTakes {
-  /// Finished takes with each video and audio encoding, and a movie of another program.
+  /// Finished takes in each video and audio encoding, and a movie from another program.
   static let finished = [
     "mjpeg", "mjpeg-encoded", "mjpeg-pcm", "mjpeg-silent", "h264", "h264-copy", "ffv1",
     "ffv1-gray", "raw-yuyv", "raw-uyvy", "raw-rgb24", "raw-gray", "drops", "titled", "burst",
@@ -25,7 +25,7 @@ enum ContractTakes {
     ["make-takes.sh", copies]
     + (finished + killed).flatMap { ["takes/\($0).mov.gz", "takes/\($0).txt"] }
 
-  /// Records the missing takes while fixtures are recorded.
+  /// Records missing takes while the fixtures are recorded.
   private static let made = Task {
     guard ContractFixtures.isRecording else { return }
     let finished = try await run(ContractFixtures.path("make-takes.sh"), [slowmoPath])
@@ -42,7 +42,7 @@ enum ContractTakes {
   }
 }
 
-/// Old takes, whose contents must stay readable.
+/// Takes of earlier versions, which must stay readable.
 @Suite(.serialized, .enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
 struct ContractTakeTests {
   @Test(arguments: ContractTakes.finished)
@@ -92,7 +92,7 @@ struct ContractTakeTests {
     transcript.add(try await Self.packets(transcript.directory.file(take)))
   }
 
-  /// A line per packet: track, times in ticks, size in bytes, key frame flag and checksum.
+  /// A line for each packet: track, times in ticks, size in bytes, key frame flag and checksum.
   private static func packets(
     _ path: String, of streams: [String] = []
   ) async throws -> String {
@@ -105,7 +105,7 @@ struct ContractTakeTests {
       ])
     #expect(probed.status == 0 && probed.errors == "", "\(probed.errors)")
     let lines = probed.output.split(separator: "\n").map {
-      // Versions of ffprobe differ in how many flags they show.
+      // ffprobe versions differ in the number of flags that they print.
       $0.replacing(/\|(K?)[_DC]*\|CRC32:/) { "|\($0.output.1)|" }
     }
     return "# packets: track|pts|dts|duration|bytes|key frame|CRC32\n"

@@ -4,15 +4,17 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A list of calls with their output, as a terminal would show them.
+/// A list of command lines with their output, as a terminal would show them.
 ///
-/// Each call is followed by its standard output, its standard error with `! ` before each line, and
-/// its exit status. The width of help is fixed.
+/// Each command line is followed by its standard output, its standard error with `! ` before each
+/// line, and its exit status. The width of help texts is fixed.
 struct Transcript {
   private(set) var text = ""
-  /// The working directory, whose path is hidden.
+  /// The working directory.
+  ///
+  /// Its path is hidden in the transcript.
   let directory: Scratch
-  /// The values to hide.
+  /// The mask of values to hide.
   var mask: ContractMask
   /// The configuration of the fake cameras.
   var cameras: String?
@@ -43,14 +45,14 @@ struct Transcript {
     return finished
   }
 
-  /// Runs a script, which has the command as `$1`, and adds its output.
+  /// Runs a shell script, which has the command as `$1`, and adds the output.
   mutating func script(_ script: String, as line: String) async throws {
     let finished = try await run(
       "env", ["LC_ALL=C", "bash", "-c", script, "bash", slowmoPath], in: directory.path)
     note(line, finished)
   }
 
-  /// Adds text of the test.
+  /// Adds text that the test supplies.
   mutating func add(_ more: String) { text += hidden(more) }
 
   private mutating func note(_ line: String, _ finished: Finished) {
@@ -61,15 +63,17 @@ struct Transcript {
     text += hidden("$ \(line)\n\(output)\(end)\(errors)= \(finished.status)\n\n")
   }
 
-  /// Replaces paths of this machine.
+  /// Replaces the paths of this machine.
   private func hidden(_ text: String) -> String {
     text.replacing(directory.path, with: "<folder>").replacing(slowmoPath, with: "<slowmo>")
   }
 }
 
-/// The driver of fake cameras, which programs preload.
+/// The library with the driver of fake cameras, which programs preload.
 enum FakeCameras {
-  /// The library, which is built once.
+  /// The built library.
+  ///
+  /// It is built once.
   private static let built = Task {
     let scratch = try Scratch()
     let library = scratch.file("libfakevideo.so")

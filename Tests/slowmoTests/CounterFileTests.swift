@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The frame counter file of `counter=`, which the camera creates when it starts.
+/// The file of the option `counter=`, in which the camera counts frames.
 struct CounterFileTests {
   private static let camera = "synthetic:160x120@240?pace=max&counter=counter"
 
@@ -41,7 +41,7 @@ struct CounterFileTests {
       #expect(error["code"] == "device_failed")
       #expect(error["message"]?.contains("counter: it exists") == true, "\(error)")
       #expect(try Data(contentsOf: other) == bytes)
-      // No take is started.
+      // The take is not started.
       #expect(try scratch.names() == ["counter"])
     }
   }

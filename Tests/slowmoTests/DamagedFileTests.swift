@@ -5,7 +5,7 @@ import OvercrankAssets
 import TestSupport
 import Testing
 
-/// Truncated and damaged files in the command.
+/// Truncated and damaged movies as inputs of the command.
 struct DamagedFileTests {
   private let scratch: Scratch
 
@@ -87,7 +87,7 @@ struct DamagedFileTests {
       "--json", in: scratch.path)
     let frames = try exported.document()["undecodable_frames"] as? [[String: Any]]
     #expect(frames?.map { $0["index"] as? Int } == [4])
-    // The key w of play has the same policy.
+    // The key w of play uses the policy of the option, too.
     _ = try scratch.write(Array("0 w\n".utf8), as: "keys.txt")
     for (policy, status) in [("hold", 0), ("stop", 65)] as [(String, Int32)] {
       let written = try await slowmo(

@@ -6,7 +6,7 @@ import Testing
 
 /// The output and the end of `devices --watch`.
 struct DeviceWatchTests {
-  /// Watches until the synthetic camera is listed, then sends a signal.
+  /// Runs `devices --watch` until the synthetic camera is listed, then sends a signal.
   private func watch(_ options: String, signal: String = "INT") async throws -> Finished {
     let scratch = try Scratch()
     let script = """
@@ -54,7 +54,7 @@ struct DeviceWatchTests {
   }
 
   @Test func `A closed pipe ends devices --watch without an error`() async throws {
-    // The pipe has no reader from the start.
+    // The pipe has no reader, right from the start.
     let script = """
       import os, subprocess, sys
       reader, writer = os.pipe()

@@ -22,7 +22,7 @@ struct DoctorTests {
     var problems: [String] { checks.filter { !$0.ok }.map(\.name) }
   }
 
-  /// Runs the verb with fake cameras, or with those of the machine.
+  /// Runs `doctor` with fake cameras, or with the cameras of the machine.
   private func doctor(
     _ cameras: String?, _ arguments: String, before: String = "", through wrapper: String = ""
   ) async throws -> (finished: Finished, document: Document) {
@@ -67,7 +67,7 @@ struct DoctorTests {
 
   @Test func `A slow disk is reported as a problem`() async throws {
     let scratch = try Scratch(in: "/var/tmp")
-    // Each block of 4 MiB is synced, and here each sync takes a second longer.
+    // The disk test syncs each block of 4 MiB. Here, each sync takes one more second.
     let (finished, document) = try await doctor(
       nil, "synthetic --directory '\(scratch.path)'",
       through: """

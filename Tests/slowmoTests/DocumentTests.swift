@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The JSON documents of the command and their schemas.
+/// The JSON documents that the command prints, and their schemas.
 struct DocumentTests {
   @Test func `The JSON output of all commands matches the schemas`() async throws {
     let scratch = try Scratch()
@@ -124,14 +124,14 @@ struct DocumentTests {
     #expect(misfit == nil, "\(verb): \(text)")
   }
 
-  /// The error for a document, or nil.
+  /// The schema error of a document; nil if it is valid.
   func misfit(_ text: String, verb: String, _ scratch: Scratch) async throws -> String? {
     try await misfits([(text, verb)], scratch)[0]
   }
 
-  /// The errors of Debian's JSON Schema validator (python3-jsonschema), nil for valid documents.
+  /// The errors of Debian's JSON Schema validator (python3-jsonschema); nil for valid documents.
   ///
-  /// The validator starts once, since its start takes longer than its work.
+  /// All documents are validated by one process, since its start takes longer than its work.
   private func misfits(
     _ documents: [(text: String, verb: String)], _ scratch: Scratch
   ) async throws -> [String?] {

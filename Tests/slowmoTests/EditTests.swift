@@ -6,9 +6,9 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Projects in the command, also compared with OpenTimelineIO's own library.
+/// Projects as inputs of the command, also compared with OpenTimelineIO's own library.
 struct EditTests {
-  /// The Python that may have OpenTimelineIO.
+  /// The Python interpreter that may have OpenTimelineIO.
   private static let python =
     ProcessInfo.processInfo.environment["OTIO_PYTHON"] ?? "python3"
 
@@ -33,7 +33,7 @@ struct EditTests {
     #expect(try table(one) == table(other))
     #expect(try paintedNumbers(other).compactMap { $0 } == Array(0..<960))
     #expect(report["max_time_error_ns"] as? Int ?? .max <= 2_100)
-    // A project that is written again is the same.
+    // Reading a project and writing it again gives an equal project.
     let again = try await slowmo("edit", "project.otio", "-o", "again.otio", in: scratch.path)
     try #require(again.status == 0, "\(again.errors)")
     let texts = try ["project.otio", "again.otio"].map {
@@ -87,7 +87,7 @@ struct EditTests {
       "retime", take, "-o", "project.otio", "--ramp", "0.5=1 1=1/8 2=1/8 2=2", "--easing", "eased",
       in: scratch.path)
     try #require(made.status == 0, "\(made.errors)")
-    // Reads the project, prints its duration and its number of clips, and writes it again.
+    // The script reads the project, prints its duration and number of clips, and writes it again.
     let script = """
       import opentimelineio as otio
       timeline = otio.adapters.read_from_file("project.otio")

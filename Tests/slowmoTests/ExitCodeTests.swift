@@ -9,7 +9,7 @@ import Testing
 @testable import OvercrankExport
 @testable import SlowmoCommands
 
-/// Exit codes, which separate errors in the data from errors in the options.
+/// Exit codes, which distinguish errors in the data from errors in the options.
 struct ExitCodeTests {
   private static let project = """
     {"OTIO_SCHEMA": "Timeline.1", "name": "t", "tracks": {"OTIO_SCHEMA": "Stack.1", "children": [
@@ -38,7 +38,7 @@ struct ExitCodeTests {
   }
 
   @Test func `A read ended by a signal is reported as a cancelled export`() {
-    let exit: Int32 = -0x5449_5845  // AVERROR_EXIT: "EXIT", the first letter lowest.
+    let exit: Int32 = -0x5449_5845  // AVERROR_EXIT: "EXIT" in little-endian order.
     let error = MediaError(exporting: LibAVError("read", "take.mov", code: exit))
     #expect(error.code == .cancelled && !error.message.contains("take.mov"))
   }
@@ -116,7 +116,7 @@ struct ExitCodeTests {
     let scratch = try Scratch()
     let take = try Data(contentsOf: URL(fileURLWithPath: try await Takes.plain()))
     let path = scratch.file("damaged.mov")
-    // The boxes of the index keep their sizes, but contain noise.
+    // The boxes of the index keep their sizes, but their contents are noise.
     let index = try #require(take.range(of: Data("stsd".utf8), options: .backwards))
     var damaged = take
     for position in index.upperBound..<min(take.count, index.upperBound + 400) {

@@ -3,14 +3,14 @@
 import TestSupport
 import Testing
 
-/// Passthrough exports that are killed: the kernel copies most of their packets.
+/// Passthrough exports that are killed while the kernel copies most of the packets.
 struct ExportKillTests {
   private let scratch: Scratch
 
   init() throws { scratch = try Scratch() }
 
   @Test func `A killed export leaves a complete file or none`() async throws {
-    // The kills are evenly distributed over the duration of the first export.
+    // The times of the kills are distributed evenly over the duration of the first export.
     let finished = try await bash(
       """
       "$1" record 'synthetic:640x480@240?pace=max' -t 1 -o clip.mov --progress none >/dev/null
@@ -36,7 +36,7 @@ struct ExportKillTests {
     let count = { word in lines.count { $0 == word } }
     #expect(count("killed") + count("finished") == 50, "\(finished.errors)")
     #expect(count("killed") > 0)
-    // All lines are known, so `cmp` printed none.
+    // All output lines are known, so `cmp` has found no difference.
     #expect(lines.allSatisfy { ["killed", "finished", "whole"].contains($0) }, "\(lines)")
     #expect(count("whole") >= count("finished"))
     #expect(!finished.errors.contains("cmp"), "\(finished.errors)")

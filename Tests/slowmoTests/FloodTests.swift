@@ -8,7 +8,8 @@ import Testing
 ///
 /// The tests run one after the other, since each uses the whole machine.
 @Suite(.serialized) struct FloodTests {
-  /// Floods a capture, sends it one SIGTERM during the flood, and prints its peak memory in KiB.
+  /// Floods a capture with triggers, sends it one SIGTERM meanwhile, and prints its peak memory in
+  /// KiB.
   private static let flood = """
     import os, resource, signal, socket, subprocess, sys, threading
 
@@ -67,11 +68,11 @@ import Testing
     #expect(report["stopped_by"] as? String == "signal")
     let ledger = try #require(report["ledger"] as? [String: Int])
     let files = try #require(report["files"] as? [[String: Any]])
-    // 36 frames are a quiet period; one trigger may be at each end of the capture.
+    // A quiet period lasts 36 frames. One more trigger may be at each end of the capture.
     #expect(!files.isEmpty && files.count <= (ledger["expected"] ?? 0) / 36 + 2)
     #expect(try scratch.names().count { $0.hasSuffix(".mov") } == files.count)
     #expect(files.allSatisfy { $0["playable"] as? Bool == true })
-    // No frame is in two clips.
+    // Each frame is in at most one clip.
     let stored = files.compactMap { ($0["ledger"] as? [String: Int])?["stored"] }
     #expect(stored.reduce(0, +) == ledger["stored"])
     let ignored = try #require(report["ignored_triggers"] as? Int)

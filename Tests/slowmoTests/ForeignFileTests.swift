@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Tracks chosen by option, and messages about files that are cut off or refer to others.
+/// Options that select tracks, and messages about files that are truncated or refer to other files.
 struct ForeignFileTests {
   private let scratch: Scratch
 
@@ -18,7 +18,8 @@ struct ForeignFileTests {
     return path
   }
 
-  /// A movie with two video tracks of 64x48 and 32x32, and two tones, of which one is Swedish.
+  /// A movie with two video tracks of 64x48 and 32x32, and two audio tracks, one of them marked as
+  /// Swedish.
   private func tracks() async throws -> String {
     let path = scratch.file("tracks.mkv")
     try await FFmpeg.make(
@@ -105,7 +106,7 @@ struct ForeignFileTests {
     #expect(refused.errors.contains("--on-error skip"))
     let skipped = try await run(slowmoPath, export + ["--on-error", "skip"])
     #expect(skipped.status == 0, "\(skipped.errors)")
-    // This verb has no such option.
+    // The command `still` does not have this option.
     let sheet = try await slowmo("still", "sheet", path, "-o", scratch.file("sheet.png"))
     #expect(sheet.status == 65)
     #expect(sheet.errors.contains("slowmo retime --on-error skip"), "\(sheet.errors)")

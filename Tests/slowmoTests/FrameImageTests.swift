@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The rotation of images of `frames`, and the time `end`.
+/// The rotation of images that `frames` exports, and the time `end`.
 struct FrameImageTests {
   private let scratch: Scratch
 
@@ -24,7 +24,7 @@ struct FrameImageTests {
     let clip = scratch.file("clip.mov")
     try recipe.write(to: clip)
     let pixels = ["-frames:v", "1", "-f", "rawvideo", "-pix_fmt", "rgb24"]
-    // The number of frame 5, the last one, is not symmetric.
+    // The painted number of frame 5, the last one, is not symmetric.
     let options: [(name: String, options: [String], decoding: [String])] = [
       ("upright.png", [], []), ("stored.png", ["--rotation", "keep"], ["-noautorotate"]),
     ]
@@ -39,7 +39,7 @@ struct FrameImageTests {
       let wanted = try await FFmpeg.converted(
         clip, ["-vf", "select=eq(n\\,5)"] + pixels, decoding: decoding)
       #expect(found.count == 128 * 32 * 3 && found.count == wanted.count)
-      // The two programs convert colors in a different order.
+      // slowmo and ffmpeg convert colors in a different order, so the results differ a little.
       let farthest = zip(found, wanted).map { abs(Int($0) - Int($1)) }.max() ?? 0
       #expect(farthest <= 3, "\(name) of \(matrix)")
     }

@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// `retime --for opencv`: a constant rate whose repeated frames are marked.
+/// The option `retime --for opencv`: a constant frame rate, in which repeated frames are marked.
 struct GapFilledTests {
   private let scratch: Scratch
 
@@ -43,7 +43,7 @@ struct GapFilledTests {
       text.split(separator: "\n").map { $0.split(separator: ",").last }
     }
     #expect(flags(table) == flags(again) && table.contains("\n21,87500000,"))
-    // The marks are not valid in a file that is made from the export.
+    // The marks must be dropped when the export itself is exported again.
     _ = try await slowmo(
       "retime", "even.mp4", "-o", "part.mp4", "--trim", "0.1..0.2", "--copy", in: scratch.path)
     let part = try Asset(path: scratch.file("part.mp4"))
@@ -94,7 +94,7 @@ struct GapFilledTests {
     #expect(alone.status == 64)
   }
 
-  /// The painted numbers of frames after a new encoding.
+  /// The painted numbers of frames that were encoded again.
   private func paintedNumbers(_ asset: Asset) throws -> [Int] {
     var reader = try FrameReader(asset)
     return try (0..<(asset.videoTrack?.frameCount ?? 0)).map {

@@ -10,7 +10,7 @@ import Testing
 
 /// The examples in the help and the manual pages, which must run.
 struct HelpTests {
-  /// The names of all commands, without the program's own.
+  /// The names of all commands; empty for the program itself.
   private static let commands = [""] + names(below: Slowmo.self, "")
 
   private static func names(below command: any ParsableCommand.Type, _ path: String) -> [String] {
@@ -30,7 +30,7 @@ struct HelpTests {
     HelpPage(requestedBy: arguments, root: Slowmo.self, width: width).rendered
   }
 
-  /// The brief, the full and the complete help of a command.
+  /// The three help levels of a command: brief, full and complete.
   private static func requests(_ command: String) -> [[String]] {
     let path = command.split(separator: " ").map(String.init)
     return [path + ["-h"], path + ["--help"], ["help"] + path]
@@ -93,7 +93,7 @@ struct HelpTests {
     let help = "\(slowmoPath) modes --help"
     #expect((45...60).contains(try await longest("stty cols 60; unset COLUMNS; \(help)")))
     #expect((85...100).contains(try await longest("stty cols 60; COLUMNS=100 \(help)")))
-    // The terminal of standard error counts, if standard output is a pipe.
+    // If standard output is a pipe, the width of the terminal on standard error counts.
     #expect((45...60).contains(try await longest("stty cols 60; unset COLUMNS; \(help) | cat")))
     let piped = try await run("env", ["-u", "COLUMNS", slowmoPath, "modes", "--help"])
     let widths = piped.output.split(separator: "\n").map(\.count)
@@ -112,7 +112,7 @@ struct HelpTests {
   ) throws {
     let arguments = line.split(separator: " ").map(String.init)
     let found = UnknownName.error(in: arguments, of: Slowmo.self)
-    // The value of -t may be any word.
+    // The value of -t can be any word, such as --frame.
     guard line != "record x -t --frame 3" else { return #expect(found == nil) }
     let error = try #require(found)
     #expect(error.message.hasSuffix(" \(unknown)"))
@@ -202,13 +202,14 @@ struct HelpTests {
       }
     }
     for example in examples {
-      // Examples may share an output, which each must find missing.
+      // Examples may use the same output file, which must not exist when an example starts.
       if verb == "record" || verb == "retime" {
         for name in ["take.mov", "slow.mov"] where verb == "record" || name != "take.mov" {
           try? FileManager.default.removeItem(atPath: scratch.file(name))
         }
       }
-      // On a busy machine a start may take seconds, so this waits for the first output instead.
+      // On a busy machine a start may take seconds, so this waits for the first output and not for
+      // a fixed time.
       let timeout = """
         PATH=.:$PATH
         timeout() {
@@ -220,7 +221,7 @@ struct HelpTests {
         }
 
         """
-      // Windows use SDL's dummy driver, and end with the keys of a script.
+      // Windows use SDL's dummy driver, and a key script closes them.
       let window = """
         slowmo() {
           case "$*" in
@@ -235,7 +236,7 @@ struct HelpTests {
         """
       let functions = timeout + (["", "play", "preview", "record"].contains(verb) ? window : "")
       let finished = try await bash(functions + example, in: scratch.path)
-      // On a busy machine a camera in real time may lose more frames than the example allows.
+      // On a busy machine, a camera in real time may lose more frames than the example tolerates.
       let isTooLossy = example.contains("--max-drops") && finished.status == 10
       #expect(finished.status == 0 || isTooLossy, "\(example): \(finished.errors)")
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SlowmoCommands
 
-/// Files and limits of the system that were made to crash the command or to take over the terminal.
+/// Files and resource limits that could crash the command or take control of the terminal.
 struct HostileFileTests {
   private let scratch: Scratch
 

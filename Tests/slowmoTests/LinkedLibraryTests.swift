@@ -5,9 +5,9 @@ import Testing
 
 /// The shared libraries that the programs need.
 ///
-/// A new one must be added here on purpose, since each installation of the command needs it.
+/// A new library must be added here explicitly, since every installation of the command needs it.
 struct LinkedLibraryTests {
-  /// The libraries of C and Swift, with SwiftOnoneSupport of debug builds.
+  /// The runtime libraries of C and Swift, with SwiftOnoneSupport for debug builds.
   private static let runtime: Set = [
     "ld-linux-x86-64.so.2", "libBlocksRuntime.so", "libFoundationEssentials.so", "libc.so.6",
     "libdispatch.so", "libm.so.6", "libswiftCore.so", "libswiftDispatch.so", "libswiftGlibc.so",

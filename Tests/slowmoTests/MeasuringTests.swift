@@ -6,6 +6,8 @@ import Testing
 
 /// Measurements of the synthetic ball, whose position follows a formula.
 struct MeasuringTests {
+  /// The scale in rows per meter.
+  ///
   /// The ground is at row 221, 173 rows are 1.5 m, and the ball's radius is 0.1 m.
   private static let perMeter = 173 / 1.5
 
@@ -28,7 +30,7 @@ struct MeasuringTests {
     #expect(lines[0] == "index,pts_ns,x,y,score,x_m,y_m,speed_mps,speed_uncertainty_mps")
     #expect(lines.count == count + 1)
     var (farthest, covered) = (0.0, 0)
-    // The patch is the ball in the middle of a box, which is not exactly centered.
+    // The tracked patch is the ball in a box that is not exactly centered on it.
     var origin: Double?
     for line in lines.dropFirst() {
       let fields = line.split(separator: ",", omittingEmptySubsequences: false).map { Double($0) }
@@ -44,7 +46,7 @@ struct MeasuringTests {
       "track \(method): at most \(farthest) pixels,",
       "\(covered) of \(count - 2) speeds in the interval")
     #expect(farthest < 0.5)
-    // Neighboring speeds share points, so one error of a position counts several times.
+    // Neighboring speeds share positions, so one wrong position counts several times.
     #expect(covered * 10 >= (count - 2) * 9)
     #expect(try String(contentsOfFile: scratch.file("path.svg"), encoding: .utf8).contains("<svg"))
   }
@@ -88,7 +90,8 @@ struct MeasuringTests {
     let angle = try #require(lines[2]["degrees"] as? Double)
     #expect(abs(angle - 36.869_897_6) < 1e-6)
     #expect(lines[3]["meters"] as? Double == 2)
-    // The square root of 2 times 0.5 px, 1 % of the ruler in the image and 0.5 % of its length.
+    // The uncertainty combines three parts: 0.5 px in each of two directions, 1 % of the ruler in
+    // the image, and 0.5 % of its length.
     let error = try #require(lines[3]["meters_uncertainty"] as? Double)
     #expect(abs(error - 2 * (0.00005 + 0.0001 + 0.000_025).squareRoot()) < 1e-9)
     let table = try String(contentsOfFile: csv, encoding: .utf8).split(separator: "\n")

@@ -10,7 +10,7 @@ struct MessageTests {
 
   init() throws { scratch = try Scratch() }
 
-  /// Two seconds of 60 frames in 1.001 s, with a key frame each second of them.
+  /// A movie of 60 frames per 1.001 s with a key frame every 60 frames, two such seconds long.
   private func clip() throws -> String {
     var recipe = MovieRecipe.constant(60, count: 120).h264(gop: 60, reordered: false)
     recipe.timescale = 60_000
@@ -45,7 +45,8 @@ struct MessageTests {
       #expect(finished.status != 0)
       #expect(finished.errors.contains(message), "\(finished.errors)")
     }
-    // A time without a short decimal form is also shown as a fraction, which can be used.
+    // A time without a short decimal form is also printed as a fraction, which can be used as an
+    // option.
     var recipe = MovieRecipe.constant(60, count: 90).h264(gop: 20, reordered: false)
     recipe.timescale = 60_000
     recipe.times = (0..<90).map { $0 * 1_001 }

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Output files, which get their name when they are complete and never replace an input.
+/// Output files, which get their final name when they are complete and never replace an input file.
 struct OutputFileTests {
   /// A directory with a take, links to it and a project.
   private func prepared() async throws -> Scratch {
@@ -54,7 +54,7 @@ struct OutputFileTests {
     #expect(try Data(contentsOf: scratch.url("take.mov")) == bytes)
   }
 
-  /// Verbs that write `NAME`, by its extension.
+  /// Command lines that write the file `NAME`, by file extension.
   private static let writers: [(suffix: String, line: [String])] = [
     ("mov", ["retime", "take.mov", "-o", "NAME", "--speed", "1/8", "--copy"]),
     (
@@ -103,7 +103,7 @@ struct OutputFileTests {
       let path = scratch.file("old.\(suffix)")
       try Data("old".utf8).write(to: URL(fileURLWithPath: path))
       let names = try scratch.names()
-      // No file may have more than one block of 512 bytes.
+      // A file can have at most one block of 512 bytes.
       let finished = try await run(
         "bash",
         ["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "bash", slowmoPath]

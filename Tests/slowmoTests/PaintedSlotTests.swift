@@ -8,14 +8,14 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// The frames that the slots of a slowed take show, by their painted numbers.
+/// The source frames that the output frames of a slowed take show, by their painted numbers.
 ///
-/// In the model, each slot shows the last frame that is due at its source time. Times in a take may
-/// be late by a microsecond.
+/// In the model, each output frame shows the last source frame that is due. Times in a take may be
+/// late by a microsecond.
 struct PaintedSlotTests {
   enum Kind: CaseIterable { case plain, triggered, jittered }
 
-  /// Half a second of 240 frames a second.
+  /// A take of half a second at 240 fps.
   private func take(_ kind: Kind, in directory: Scratch) async throws -> (
     asset: Asset, numbers: [Int]
   ) {
@@ -23,7 +23,7 @@ struct PaintedSlotTests {
     switch kind {
     case .plain: try await record(["synthetic:160x120@240?pace=max", "-t", "0.5"], to: path)
     case .triggered:
-      // With this first frame, a third of the times are rounded up by 2/3 of a microsecond.
+      // With this first frame, a third of the frame times are rounded up by 2/3 of a microsecond.
       for _ in 0..<100 {
         try await recordAroundKey(to: path, in: directory)
         if try numbers(Asset(path: path), kind)[0] % 3 == 1 { break }
@@ -78,7 +78,7 @@ struct PaintedSlotTests {
     return try (0..<frames.entries.count).map { try frames.time(ofFrame: Int64($0)).seconds }
   }
 
-  /// The frames that the slots show by the model, as indexes into the take.
+  /// The source frames that output frames show in the model, as indices into the take.
   private func model(
     _ composition: Composition, _ times: [Rational], _ rate: Int128
   ) throws -> [Int] {
@@ -146,7 +146,7 @@ struct PaintedSlotTests {
         let found = try self.numbers(Asset(path: path), kind).map { $0 - numbers[0] }
         let name = Comment("\(kind) \(plan.arguments) at \(rate)")
         let expected = try model(plan.composition, times, Int128(rate)).prefix(found.count)
-        // Slots for each frame, in a take without jitter.
+        // The number of output frames per source frame, in a take without jitter.
         let each = plan.slowness.map { Double($0 * rate) / 240 }
         if kind != .jittered {
           #expect(found == Array(expected), name)
@@ -154,7 +154,8 @@ struct PaintedSlotTests {
             #expect(Set(timesShown(found, of: times.count)) == [Int(each)], name)
           }
         } else {
-          // Each slot shows the frame of the model, or the one after it, which had no other slot.
+          // Each output frame shows the frame of the model or the next one, if that one is not
+          // shown elsewhere.
           let isNext = zip(found, expected).map { $0 - $1 }
           #expect(isNext.allSatisfy { $0 == 0 || $0 == 1 }, name)
           let alone = zip(found, isNext).filter { $1 == 1 }.map(\.0)
@@ -174,7 +175,7 @@ struct PaintedSlotTests {
     let (asset, numbers) = try await take(kind, in: directory)
     try #require(numbers.count >= 119)
     for (start, count) in [(0, 10), (17, 31), (40, 1), (61, 50), (50, 64)] {
-      // A jittered frame is not at the time of its number, so only a cut from 0 is predictable.
+      // A jittered frame is not at the exact time of its number, so only a cut at 0 is predictable.
       guard kind != .jittered || start == 0 else { continue }
       let project = try directory.write(Array(otio(asset.path, start, count).utf8), as: "cut.otio")
       for writing in [["--copy"], ["--fps", "240", "--codec", "mjpeg"]] {
@@ -192,7 +193,9 @@ struct PaintedSlotTests {
     }
   }
 
-  /// A project of one cut, in frames of 240 a second.
+  /// A project with one cut.
+  ///
+  /// Times are in frames at 240 fps.
   private func otio(_ path: String, _ start: Int, _ count: Int) -> String {
     func time(_ value: Int) -> String {
       #"{"OTIO_SCHEMA": "RationalTime.1", "rate": 240, "value": \#(value)}"#

@@ -29,7 +29,7 @@ struct PitchTests {
     let changes = try #require(audio["snapped"] as? [[String: Any]])
     #expect(changes.map { $0["requested"] as? String } == ["1/8"])
     #expect(changes.map { $0["played"] as? String } == ["1/2"])
-    // Other algorithms have no `snap`.
+    // Only the low-quality algorithm accepts `snap`.
     #expect(try await retime("spectral:snap", speed: "1/8").status == 64)
   }
 

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Finished and repaired files in other programs.
+/// Finished and repaired takes, as other programs read them.
 struct PlainFileTests {
   private static let hasReaders = ["ffprobe", "gst-launch-1.0", "mediainfo"].allSatisfy(
     Program.isInstalled)
@@ -23,7 +23,7 @@ struct PlainFileTests {
 
     let hashes = try await Self.frameHashes(path)
     #expect(hashes.count == stored)
-    // GStreamer's qtdemux, a file for each of its buffers.
+    // GStreamer's qtdemux writes one file for each of its buffers.
     let directory = scratch.file("buffers")
     try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     let demuxed = try await run(
@@ -57,7 +57,7 @@ struct PlainFileTests {
     _ = try await slowmo("record", "synthetic:320x240@120?pace=max", "-o", plain, "-t", "0.5")
     _ = try await slowmo("retime", plain, "-o", slow, "--speed", "1/2", "--fps", "30")
     try await Self.kill(killed, device: "synthetic:320x240@120")
-    // Size, type, kind 23, locale, and 120 as a float.
+    // The bytes are: size, type, data type 23, locale, and 120 as a float.
     let wanted =
       Data([0, 0, 0, 20] + Array("data".utf8) + [0, 0, 0, 23, 0, 0, 0, 0])
       + withUnsafeBytes(of: Float(120).bitPattern.bigEndian) { Data($0) }
@@ -97,7 +97,7 @@ struct PlainFileTests {
     let known = try gaps(whole).filter { $0[0] < after.count - 1 }
     #expect(found.count == known.count || after.count > 456)
     #expect(found.prefix(known.count).elementsEqual(known.prefix(found.count)))
-    // A second repair changes nothing.
+    // Recovering the file again does not change it.
     let content = try bytes(of: path)
     let again = try await slowmo("recover", path, "--json").document()
     #expect(again["was_plain"] as? Bool == true)
@@ -132,7 +132,7 @@ struct PlainFileTests {
     #expect(refused.status == 73)
   }
 
-  /// The hash of each frame's bytes.
+  /// The hash of each frame's packet bytes.
   private static func frameHashes(_ path: String) async throws -> [String] {
     let probed = try await run(
       "ffprobe",

@@ -5,13 +5,13 @@ import OvercrankCapture
 import TestSupport
 import Testing
 
-/// Ranges, speeds and marks that keys set, and the file that `w` writes.
+/// Speed ranges and marks that keys set, and the file that the key `w` writes.
 struct PlayEditTests {
   private let scratch: Scratch
 
   init() throws { scratch = try Scratch() }
 
-  /// Sets the second from 1 to 2 to 1/8, with a mark at its start, and writes the file.
+  /// The keys slow down the second from 1 to 2 to 1/8, set a mark at its start, and write the file.
   private static let keys = """
     0 space
     0.05 home
@@ -72,7 +72,7 @@ struct PlayEditTests {
     }
     let info = try await document("info", movie)
     #expect(info["duration_ns"] as? Int == 11_000_000_000)
-    // The second before the mark is unchanged: 240 frames, or 30.
+    // The second before the mark is unchanged. It has 240 frames, or 30 after an export at 30 fps.
     let frame = output.count > 1 ? 30 : 240
     #expect(try marks(info) == ["mark1 1000000000 \(frame)"])
   }
@@ -87,7 +87,7 @@ struct PlayEditTests {
       scratch.file("mark.png"), ["-pix_fmt", "gray", "-f", "rawvideo"])
     try #require(gray.count == 320 * 240)
     #expect(FrameNumberPattern.read(width: 320, height: 240) { gray[$1 * 320 + $0] } == 240)
-    // Everything before the mark at half the speed: the mark moves from 1 s to 2 s.
+    // Everything before the mark plays at half speed, so the mark moves from 1 s to 2 s.
     for (name, way, index) in [("b.mov", ["--copy"], 240), ("b.mp4", ["--fps", "30"], 60)] {
       let retimed = try await run(
         slowmoPath,
@@ -131,7 +131,7 @@ struct PlayEditTests {
     let finished = try await play(keys)
     try #require(finished.status == 0, "\(finished.errors)")
     let played = try finished.document()
-    // At a quarter of the speed, a second of playback is a quarter of a second of the clip.
+    // At a quarter of the speed, one second of playback is a quarter of a second of the clip.
     #expect(speeds(played) == ["1/4", "1/1", "1/4"])
     #expect(played["duration_ns"] as? Int == 16_000_000_000 - 750_000_000)
     #expect(try marks(played) == ["mark1 0 0"])

@@ -21,7 +21,8 @@ struct PlayTests {
     #expect(finished.status == 0, "\(finished.errors)")
     let document = try finished.document()
     func number(_ key: String) throws -> Int { try #require(document[key] as? Int) }
-    // A quarter of a second at 240 fps. A busy machine may refresh late, but loses no count.
+    // The range is a quarter of a second at 240 fps. A busy machine may show frames late, but all
+    // are counted.
     #expect(try number("due") == 60)
     #expect(try number("shown") + number("skipped_by_rate") + number("late") == 60)
     #expect(try number("duration_ns") == 250_000_000)
@@ -56,13 +57,14 @@ struct PlayTests {
     #expect(rates == ["1/1", "0/1", "-1/2"])
     let seeks = events.filter { $0["type"] as? String == "seek" }
       .compactMap { $0["position_ns"] as? Int }
-    // Two frames at 240 fps after the start, rounded to microseconds. On a busy machine, the seek of
-    // a key may replace that of the previous key.
+    // The last seek is two frames at 240 fps after the start, rounded to microseconds. On a busy
+    // machine, it may replace the seek of the previous key.
     #expect(seeks.last == 8_333_000)
   }
 
   @Test func `A failed screenshot ends a key script of the player`() async throws {
-    // The screenshot of the first frame is small. That of the next one, which is noise, is large.
+    // The screenshot of the first frame is a small file. The next frame is noise, so its screenshot
+    // is a large file.
     let made = try await run(
       "ffmpeg",
       [
@@ -88,7 +90,7 @@ struct PlayTests {
       "prlimit", ["--fsize=8000", slowmoPath, "play", "noise.mov"] + arguments, in: scratch.path)
     #expect(text.status == 74 && text.output.contains("written: noise-shot0002.png"))
     #expect(text.errors.split(separator: "\n").count == 1, "\(text.errors)")
-    // Without a screenshot, the document has only the error.
+    // If no screenshot was written, the JSON document has only the error.
     let none = try await run(
       "prlimit", ["--fsize=10", slowmoPath, "play", "noise.mov", "--json"] + arguments,
       in: scratch.path)

@@ -11,7 +11,7 @@ struct PlayWindowTests {
 
   init() throws { scratch = try Scratch() }
 
-  /// Runs the command with a given environment.
+  /// Runs the command with the given environment variables.
   private func play(_ environment: [String], _ arguments: [String]) async throws -> Finished {
     try await run(
       "env", environment + [slowmoPath, "play"] + arguments, in: scratch.path)
@@ -46,7 +46,7 @@ struct PlayWindowTests {
     #expect(finished.errors.isEmpty)
     let names = ["plain-shot0001.png", "plain-shot0002.png", "plain-shot0003.png"]
     #expect(try events(finished, "screenshot") == names)
-    // The frame has its own size, and is the third one.
+    // The frame screenshot has the size of the movie, and shows the third frame.
     let frame = try bytes(of: scratch.file(names[0]))
     let image = try frame.withUnsafeBytes {
       try DecodedImage(decoding: $0, codec: "png", width: 320, height: 240, bytesPerPixel: 3)
@@ -55,7 +55,7 @@ struct PlayWindowTests {
       image.bytes[($1 * 320 + $0) * 3 + 1]
     }
     #expect(number == 2)
-    // The window shows the frame at twice its size above the panel, and then larger.
+    // The window first shows the frame at twice its size above the panel, and then larger.
     let whole = try bytes(of: scratch.file(names[1]))
     let window = try whole.withUnsafeBytes {
       try DecodedImage(
@@ -70,7 +70,7 @@ struct PlayWindowTests {
 
   @Test func `The command play shows two clips side by side`() async throws {
     let take = try await Takes.plain()
-    // A screenshot waits for the frames of its refresh, however busy the machine is.
+    // A screenshot waits until the frame of its refresh is decoded, even on a busy machine.
     let finished = try await pressed(
       "0 space\n0.1 home\n0.1 s\n0.2 .\n0.2 s\n0.4 q\n", "--beside", take, "--origin", "0.5",
       "--beside-origin", "120f")

@@ -15,7 +15,7 @@ struct PreviewTests {
 
   init() throws { scratch = try Scratch() }
 
-  /// Runs the command with SDL's dummy driver.
+  /// Runs the command in a window of SDL's dummy driver.
   private func windowed(_ arguments: String...) async throws -> Finished {
     try await run("env", ["SDL_VIDEODRIVER=dummy", slowmoPath] + arguments, in: scratch.path)
   }
@@ -80,7 +80,7 @@ struct PreviewTests {
 
   @Test func `A failed write ends a key script and reports earlier files`() async throws {
     _ = try scratch.write(Array("0.5 ctrl+s\n0.6 s\n0.7 q\n".utf8), as: "keys.txt")
-    // The window is still black, so its screenshot is small.
+    // At first the window is black, so its screenshot is a small file.
     let rows: [(limit: Int, screenshots: [String]?)] = [
       (0, nil), (4_000, ["preview-window-0001.png"]),
     ]

@@ -4,7 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The events of `--progress json`, of which `end` is the last.
+/// The events of `--progress json`.
+///
+/// The last one is `end`.
 struct ProgressEventTests {
   /// The events on standard error, one per line.
   private func events(_ finished: Finished, _ line: [String]) throws -> [[String: Any]] {
@@ -67,7 +69,7 @@ struct ProgressEventTests {
         let finished = try await run(
           slowmoPath, line + ["--progress", "json"] + (json.isEmpty ? [] : json + ["-y"]),
           in: scratch.path)
-        // With -y, an existing output is replaced.
+        // The option -y replaces an existing output file.
         if json.isEmpty { #expect(finished.status == status, "\(line): \(finished.errors)") }
         let last = try #require(try events(finished, line).last)
         let error = last["error"] as? [String: String]

@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Projects of other programs in the command.
+/// Projects of other programs as inputs of the command.
 struct ProjectFormatsTests {
   private func code(_ finished: Finished) throws -> String? {
     (try finished.document()["error"] as? [String: Any])?["code"] as? String
@@ -54,7 +54,7 @@ struct ProjectFormatsTests {
     let outside = try await slowmo(
       "edit", "late.llc", "-o", "a.mov", "--copy", "--json", in: scratch.path)
     #expect(outside.status == 65)
-    // A movie is not a project, unless a phone stored its slow section.
+    // A movie is not a project, except for a phone's movie with a slow-motion range.
     let movie = try await slowmo("edit", take, "-o", "a.mov", "--copy", "--json", in: scratch.path)
     #expect(movie.status == 65)
   }
@@ -76,7 +76,7 @@ struct ProjectFormatsTests {
     let finished = try await slowmo(
       "edit", "phone.mp4", "-o", "a.mov", "--copy", "--pitch", "mute", in: scratch.path)
     try #require(finished.status == 0, "\(finished.errors)")
-    // Four seconds, with one of them at 1/8 speed.
+    // The clip lasts four seconds, of which one plays at 1/8 speed.
     #expect(try Asset(path: scratch.file("a.mov")).duration == MediaTime(seconds: 11))
   }
 }

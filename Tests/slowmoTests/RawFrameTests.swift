@@ -6,13 +6,15 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Raw frames for other programs, with their times on another descriptor.
+/// Raw frames that other programs read, with their times on another file descriptor.
 struct RawFrameTests {
   private let scratch: Scratch
 
   init() throws { scratch = try Scratch() }
 
-  /// A clip of a long GOP with B-frames, whose GOPs are open.
+  /// A clip with one long GOP and B-frames.
+  ///
+  /// Its GOPs are open.
   private func clip(_ count: Int64 = 150, extra: Int = 0) throws -> String {
     let path = scratch.file("clip.mov")
     var recipe = MovieRecipe.constant(240, count: count, timescale: 240_000).h264(
@@ -69,7 +71,7 @@ struct RawFrameTests {
         name.isEmpty ? format : name,
       ])
     #expect(found.count == known.count && found.count > 14 * 4_096 - 1)
-    // The two programs round in different ways, which changes the low byte of 16 bits.
+    // slowmo and ffmpeg round differently, which changes the low byte of 16-bit samples.
     let step = format == "gray16le" ? 2 : 1
     let farthest =
       stride(from: step - 1, to: min(found.count, known.count), by: step).map {
@@ -78,7 +80,7 @@ struct RawFrameTests {
     #expect(farthest <= 3)
   }
 
-  // Rows of the larger clip have padding.
+  // The larger clip has padding at the end of its rows.
   @Test(arguments: [0, 34], ["gray8", "rgb24", "yuv420p"])
   func `The option --splice does not change the bytes of raw frames`(
     extra: Int, format: String

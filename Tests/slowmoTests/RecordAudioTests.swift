@@ -63,7 +63,7 @@ struct RecordAudioTests {
       guard event?["event"] as? String == "progress" else { return nil }
       return (event?["peak_dbfs"] as? [Double])?.first
     }
-    // The tone is at -20 dBFS, and the click at each whole second is louder.
+    // The tone has a level of -20 dBFS. The click at each whole second is louder.
     #expect(peaks.contains { $0 > -21 && $0 < 0 }, "\(peaks)")
   }
 }

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The limits that a shell sets for its commands: ulimit.
+/// The resource limits that a shell sets with ulimit.
 struct ResourceLimitTests {
   @Test func `A file size limit of the shell ends a take with an error`() async throws {
     let scratch = try Scratch()
@@ -39,15 +39,15 @@ struct ResourceLimitTests {
     #expect(names == ["a.mov"] || (finished.status != 0 && names.isEmpty), "\(names)")
     if finished.status != 0 { #expect(!finished.errors.isEmpty) }
     guard names == ["a.mov"] else { return }
-    // A take that could not be finalized is playable, too.
+    // A take that could not be finalized is still playable.
     let info = try await slowmo("info", "a.mov", "--json", in: scratch.path).document()
     #expect((info["video"] as? [String: Any])?["frame_count"] as? Int == 48)
   }
 
   @Test func `A low memory limit never makes a recording hang`() async throws {
     let scratch = try Scratch()
-    // The limits go from the memory of loading alone to that of a short take. The status is 127
-    // where the loader lacks memory.
+    // The lowest limit only suffices to load the program, and the highest suffices for a short
+    // take. The exit status is 127 if the loader lacks memory.
     let finished = try await bash(
       """
       for mebibytes in $(seq 205 6 320); do
@@ -91,7 +91,8 @@ struct ResourceLimitTests {
 
   @Test(.enabled(if: geteuid() == 0, "only root changes users and mounts"))
   func `A command that cannot start a thread ends with an error`() async throws {
-    // The user has no other process. No limit of processes holds for root.
+    // The command runs as a user without other processes, since limits on processes do not apply to
+    // root.
     let limited = """
       exec setpriv --reuid=64999 --regid=64999 --clear-groups prlimit --nproc=$2 "$1" devices --json
       """
@@ -120,7 +121,7 @@ struct ResourceLimitTests {
       cat p.otio >project.otio
       wait $edit
       """, try await Takes.plain(), in: scratch.path)
-    // The first thread that is missing may be one of a decoder.
+    // The thread that cannot start may belong to a decoder.
     #expect([69, 74].contains(finished.status), "\(finished.status) \(finished.errors)")
     #expect(finished.errors.split(separator: "\n").count == 1, "\(finished.errors)")
   }

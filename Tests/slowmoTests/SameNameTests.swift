@@ -4,19 +4,23 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Two commands that write the same file, one of which is rejected.
+/// Two commands that write the same file.
+///
+/// One of them is rejected.
 struct SameNameTests {
   /// A command that writes `t.mov`.
   private enum Writer: CaseIterable {
-    /// A camera at maximum speed, and one in real time.
+    /// A camera at maximum pace, and a camera in real time.
     case fastTake, pacedTake
-    /// A take whose file is rewritten at the end.
+    /// A take whose file is rewritten when it ends.
     case faststartTake
-    /// A take without space for a single frame.
+    /// A take whose space does not suffice for a single frame.
     case emptyTake
     case retime
 
-    /// The arguments, for frames of a width that identifies the writer.
+    /// The arguments of the command.
+    ///
+    /// The width of its frames identifies it.
     func line(width: Int) -> [String] {
       let take = ["record", "-o", "t.mov", "-y", "--json", "--progress", "none", "--frames"]
       switch self {
@@ -34,7 +38,7 @@ struct SameNameTests {
     }
   }
 
-  /// The width and number of a movie's frames.
+  /// The frame width and frame count of a movie.
   private struct MovieSummary: Hashable {
     let width: Int
     let count: Int
@@ -54,7 +58,7 @@ struct SameNameTests {
     return MovieSummary(width: width, count: count)
   }
 
-  /// The movie that a successful writer reports.
+  /// The movie that a successful command reports.
   private func claimed(_ finished: Finished, width: Int) throws -> MovieSummary {
     let document = try finished.document()
     let count =
@@ -73,7 +77,7 @@ struct SameNameTests {
       try #require(made.status == 0, "\(made.errors)")
     }
     for number in 0..<pairs {
-      // The first pairs are takes, since takes once took each other's files.
+      // The first pairs are takes, which once overwrote each other's files.
       let writers =
         number < 2
         ? [.pacedTake, number == 0 ? .pacedTake : .faststartTake]
@@ -142,7 +146,7 @@ struct SameNameTests {
     }
   }
 
-  /// Starts a take, runs some lines of bash once it has frames, and ends it.
+  /// Starts a take, runs some lines of bash once it has stored frames, and ends the take.
   private func take(
     _ scratch: Scratch, _ options: String = "", then lines: String
   ) async throws -> Finished {

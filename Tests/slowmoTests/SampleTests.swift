@@ -88,7 +88,7 @@ struct SampleTests {
     #expect(lines[0].contains("@240"))
     let info = try await slowmo("info", scratch.file("slow-camera.mov"), "--json").document()
     #expect((info["video"] as? [String: Any])?["frame_count"] as? Int == counts[0])
-    // One second of playback at 1/4 speed shows a quarter of a second of the movie.
+    // During one second, playback at 1/4 speed shows a quarter of a second of the movie.
     let played = lines[1].split(separator: " ").compactMap { Int($0) }.first ?? 0
     #expect((1...61).contains(played) && lines[1].hasSuffix("at 1/4"))
     let slow = try await run(program("SlowCamera"), ["synthetic:320x240@30"], in: scratch.path)
@@ -114,7 +114,7 @@ struct SampleTests {
       let gray = try await FFmpeg.converted(
         scratch.file("cube_\(number).png"), ["-pix_fmt", "gray", "-f", "rawvideo"])
       try #require(gray.count == 640 * 480)
-      // The corners are black, and the middle is a side of the cube.
+      // The corners of the image are black. The middle shows a side of the cube.
       let corners = [0, 639, 640 * 479, 640 * 480 - 1]
       #expect(corners.allSatisfy { gray[$0] == 0 })
       let row = 240 * 640
@@ -155,7 +155,7 @@ struct SampleTests {
     #expect(Set(lines.prefix(3).map { $0.prefix(6) }) == ["face 1", "face 2", "face 3"])
     let svg = try String(contentsOfFile: scratch.file("faces.svg"), encoding: .utf8)
     #expect(svg.split(separator: "<rect ").count == 4)
-    // All three heads are tilted; the yaw is unknown.
+    // All three heads are tilted. Their yaw is unknown.
     #expect(svg.matches(of: /rotate\(-?\d+\.\d+\) scale\(1\.0 1\)/).count == 3, "\(svg)")
     #expect(svg.contains("href=\"faces.jpg\""))
     let gray = try await FFmpeg.converted(
@@ -175,7 +175,7 @@ struct SampleTests {
     #expect(lines[0].firstMatch(of: /^qr "lap\\u\{1B\}\[2J5" at \d+,\d+$/) != nil, "\(lines)")
   }
 
-  /// Runs AVCam with a script on SDL's driver without a screen.
+  /// Runs AVCam with a script, on SDL's driver without a screen.
   private func avCam(
     _ script: String, in scratch: Scratch, _ environment: [String] = [], _ devices: String...
   ) async throws -> [String] {
@@ -236,7 +236,7 @@ struct SampleTests {
       let gray = try await FFmpeg.converted(
         scratch.file(name), ["-pix_fmt", "gray", "-f", "rawvideo"])
       try #require(gray.count == 640 * 480)
-      // The image below the middle, and the text of the status at the lower edge.
+      // Checks the camera image below the middle, and the status text at the lower edge.
       #expect(Set(gray[(340 * 640)..<(341 * 640)]).count > 4, "\(name)")
       #expect(gray[(460 * 640)...].contains { $0 > 180 }, "\(name)")
     }
@@ -281,7 +281,8 @@ struct SampleTests {
       #expect(number == Int(parts[1]))
       numbers.append(number ?? 0)
     }
-    // The countdown took three seconds of frames. A busy machine may lose frames, but keeps the order.
+    // The countdown took three seconds of frames. A busy machine may lose frames, but keeps them in
+    // order.
     #expect(numbers[0] >= 179 && numbers == numbers.sorted() && Set(numbers).count == 4)
   }
 
@@ -309,7 +310,8 @@ struct SampleTests {
     }
     let finished = try await run(program("ThreeClips"), names, in: scratch.path)
     #expect(finished.output == "edit.mov: 5.5 s\n", "\(finished.errors)")
-    // Each frame shows its own number: 4 output frames for a source frame of 1/60 s at first.
+    // Each output frame shows the expected painted number. At first, 4 output frames show each
+    // source frame of 1/60 s.
     let movie = try await slowmo("info", scratch.file("edit.mov"), "--json").document()
     #expect((movie["video"] as? [String: Any])?["frame_count"] as? Int == 330)
     let project = try String(contentsOfFile: scratch.file("edit.otio"), encoding: .utf8)
@@ -322,7 +324,7 @@ struct SampleTests {
     try checkLength("ThreeClips", atMost: 12)
   }
 
-  /// Counts the lines of a sample that are neither empty nor a comment.
+  /// Counts the lines of a sample that are not empty and not comments.
   private func checkLength(_ name: String, atMost limit: Int) throws {
     let text = try String(
       contentsOfFile: checkout + "/Samples/\(name)/main.swift", encoding: .utf8)

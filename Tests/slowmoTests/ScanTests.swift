@@ -4,12 +4,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The verb `scan`, and codes in recordings.
+/// The command `scan`, and codes in recordings.
 struct ScanTests {
   private let scratch: Scratch
   private let movie: String
 
-  /// A QR code that moves by 2 of 640 pixels from frame to frame.
+  /// Makes a movie of a QR code that moves by 2 of 640 pixels per frame.
   init() async throws {
     scratch = try Scratch()
     movie = scratch.file("moving.mov")
@@ -43,10 +43,10 @@ struct ScanTests {
     #expect(names.count == 23 && names.contains("frame_000023.svg"))
     let svg = try String(contentsOfFile: scratch.file("marked/frame_000023.svg"), encoding: .utf8)
     #expect(svg.contains("<polygon points=") && svg.contains(">qr lap 5</text>"))
-    // The same images are not replaced.
+    // The images exist already and are not replaced.
     let again = try await slowmo("scan", movie, "--overlay", scratch.file("marked"))
     #expect(again.status == 73, "\(again.errors)")
-    // A part, other types, and one document.
+    // A part of the frame is searched for other types of code, with one JSON document as output.
     let part = try await slowmo(
       "scan", movie, "--range", "12f..18f", "--agreement", "1", "--json")
     let all = try #require(try part.document()["objects"] as? [[String: Any]])
@@ -62,7 +62,7 @@ struct ScanTests {
     let document = try scanned.document()
     let found = try #require(document["objects"] as? [[String: Any]])
     #expect(found.map { $0["frame_index"] as? Int } == Array(1..<24))
-    // A driver's times are whole microseconds.
+    // The times of a driver are whole microseconds.
     let time = try #require(found.first?["pts_ns"] as? Int)
     #expect(abs(time - 4_167_000) < 1_000)
     #expect(document["examined_count"] as? Int == 24 && document["frame_count"] as? Int == 24)
@@ -76,7 +76,7 @@ struct ScanTests {
     let info = try await slowmo("info", take, "--json").document()
     let timed = try #require(info["timed_metadata"] as? [String: Any])
     #expect(timed["keys"] as? [String] == ["com.overcrank.code"])
-    // The last values may come after the end of the movie.
+    // The last metadata values may come after the end of the movie.
     let count = try #require(timed["count"] as? Int)
     #expect((20...23).contains(count))
     let table = try await slowmo("frames", take, "--csv", "-").output.split(separator: "\n")
@@ -97,7 +97,7 @@ struct ScanTests {
     for (index, object) in found.enumerated() {
       #expect(object["type"] as? String == "face" && object["frame_index"] as? Int == index / 2)
       #expect(object["text"] is NSNull && object["bytes"] as? String == "")
-      // The labels of the image are -10.1 and -12.5 degrees.
+      // The labels of this image have roll angles of -10.1 and -12.5 degrees.
       let roll = try #require(object["roll_degrees"] as? Double)
       #expect(abs(roll + 11) < 9 && object["yaw_degrees"] is NSNull, "\(roll)")
     }
@@ -107,7 +107,7 @@ struct ScanTests {
     let svg = try String(contentsOfFile: scratch.file("boxes/frame_000007.svg"), encoding: .utf8)
     #expect(svg.contains(">face 1</text>") && svg.contains(">face 2</text>"))
     #expect(svg.matches(of: /transform="rotate\(-\d/).count == 2, "\(svg)")
-    // No code is in the movie, so it gets the column of faces alone.
+    // The movie contains no code, so the table has a column of faces and none of codes.
     let take = scratch.file("take.mov")
     let recorded = try await slowmo(
       "record", "file:\(faces)?pace=max", "-o", take, "--metadata", "codes,faces", "--json")

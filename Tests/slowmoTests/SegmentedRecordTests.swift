@@ -5,7 +5,7 @@ import OvercrankAssets
 import TestSupport
 import Testing
 
-/// Takes in several files, and metadata, by the command.
+/// The command with takes in several files, and with metadata.
 struct SegmentedRecordTests {
   private let camera = "synthetic:160x120@240?pace=max"
 
@@ -32,7 +32,8 @@ struct SegmentedRecordTests {
     #expect(try await DocumentTests().misfit(finished.output, verb: "record", scratch) == nil)
     let events = finished.errors.split(separator: "\n").filter { $0.contains("\"file\"") }
     for name in names { #expect(events.contains { $0.contains(name) }, "\(name)") }
-    // Another take continues with the first free number; text has a line for each file.
+    // A second take continues with the first free number. As text, its report has a line for each
+    // file.
     let second = try await slowmo(
       "record", camera, "-o", "game_{n:03}.mov", "--frames", "240", "--segment", "0.5",
       in: scratch.path)
@@ -57,7 +58,8 @@ struct SegmentedRecordTests {
     #expect(files.compactMap { $0["stopped_by"] as? String } == ["device_lost", "frames"])
     #expect(files.allSatisfy { $0["playable"] as? Bool == true })
     let ledger = try #require(report["ledger"] as? [String: Int])
-    // It is disconnected for 120 periods, or for more if the first attempt is late.
+    // The camera is disconnected for 120 frame periods, or longer if the first reconnection attempt
+    // is late.
     #expect(try #require(ledger["stored"]) == 300)
     #expect(try #require(ledger["lost_device"]) >= 119)
     let gaps = try #require(report["gaps"] as? [[String: Any]])
@@ -99,7 +101,8 @@ struct SegmentedRecordTests {
     ]
     _ = try scratch.write(
       Array((lines + bad).joined(separator: "\n").utf8), as: "values")
-    // The camera does not wait for the writer of values, so the take ends after the last value.
+    // The camera does not wait for the program that writes values, so the take ends after the last
+    // value.
     let finished = try await bash(
       """
       "$1" record 'synthetic:160x120@240?pace=max&counter=counter' -o a.mov --metadata-fd 3 \
@@ -135,7 +138,7 @@ struct SegmentedRecordTests {
     #expect(timed["count"] as? Int == 1_000)
     #expect((timed["keys"] as? [String])?.count == 7)
     #expect(try await DocumentTests().misfit(info.output, verb: "info", scratch) == nil)
-    // An export reports the tracks that it omits.
+    // An export reports the tracks that it leaves out.
     let copy = try await slowmo(
       "retime", "a.mov", "-o", "b.mov", "--speed", "1/2", "--copy", "--json", in: scratch.path)
     #expect(copy.status == 0 && copy.output.contains("mebx"), "\(copy.output)")

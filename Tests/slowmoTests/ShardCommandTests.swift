@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Shards in the command, which can be repeated, and joins of them.
+/// Exports in shards by the command, which can be repeated, and the joining of shards.
 struct ShardCommandTests {
   private let scratch: Scratch
 
@@ -31,7 +31,7 @@ struct ShardCommandTests {
   @Test func `Joining shards reports a missing shard`() async throws {
     let planned = try await checked(edit("--shard 2/3 --dry-run"))
     #expect(planned["file"] as? String == "clip.shard-2-of-3.mov")
-    // 7 s at 30 fps are 210 frames, in groups of 60.
+    // 7 s at 30 fps are 210 frames, in GOPs of 60 frames.
     #expect(
       planned["shard"] as? [String: Int]
         == ["number": 2, "count": 3, "first_frame": 60, "frame_count": 60])
@@ -49,7 +49,7 @@ struct ShardCommandTests {
     #expect(again["kept"] as? Bool == true && again["dry_run"] as? Bool == false)
     let joined = try await checked(edit("--join"))
     #expect(joined["frames_encoded"] as? Int == 210)
-    // A finished movie does not need its shards.
+    // A finished movie no longer needs its shards.
     for number in 1...3 {
       try FileManager.default.removeItem(atPath: scratch.file("clip.shard-\(number)-of-3.mov"))
     }

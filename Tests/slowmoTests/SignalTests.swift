@@ -6,7 +6,7 @@ import Testing
 
 /// Takes and exports after Ctrl-C, SIGTERM, a closed terminal or a kill.
 struct SignalTests {
-  /// Starts a take, sends a signal after 1.5 MB, and returns its result.
+  /// Starts a take, sends a signal after 1.5 MB are stored, and returns the result.
   private func interrupted(
     by signal: String, _ scratch: Scratch, more: String = ""
   ) async throws -> Finished {
@@ -78,7 +78,7 @@ struct SignalTests {
 
   @Test func `Two signals at the same time count as one`() async throws {
     let scratch = try Scratch()
-    // timeout(1) sends its signal to its child, and to the child's group.
+    // timeout(1) sends its signal to its child process and to the child's process group.
     let script = """
       "$1" devices --watch >devices &
       watch=$!
@@ -93,8 +93,9 @@ struct SignalTests {
     #expect(finished.status == 0, "\(finished.errors)")
   }
 
-  /// Sends SIGINT while the command of `--exec` runs, which waits for a file `go`, and runs lines of
-  /// bash once another signal does not count as simultaneous.
+  /// Sends SIGINT to a take, whose `--exec` command then waits for the file `go`.
+  ///
+  /// Runs lines of bash when a second signal would no longer count as simultaneous.
   private func interrupted(then lines: String, _ scratch: Scratch) async throws -> Finished {
     let script = """
       "$1" record 'synthetic:320x240@240?pace=max' -o a.mov -t 0.2 \
@@ -113,7 +114,8 @@ struct SignalTests {
   }
 
   @Test func `The second signal during a take ends the process immediately`() async throws {
-    // A starved process may see two signals as simultaneous, so they are repeated.
+    // A process without processor time may see two signals as simultaneous, so the signal is
+    // repeated.
     let finished = try await interrupted(
       then: "while kill -INT $take 2>/dev/null; do sleep 0.6; done", try Scratch())
     #expect(finished.status == 130, "\(finished.errors)")
@@ -133,7 +135,7 @@ struct SignalTests {
     let info = try await slowmo("info", scratch.file("take.mov"), "--json")
     #expect(info.status == 0, "\(info.errors)")
     let video = try #require(try info.document()["video"] as? [String: Any])
-    // 150 ms at 240 frames a second make a fragment of 36.
+    // A fragment is 150 ms, which are 36 frames at 240 fps.
     #expect(try #require(video["frame_count"] as? Int) >= 48)
     let probe = try await run("ffprobe", ["-v", "error", scratch.file("take.mov")])
     #expect(probe.status == 0, "\(probe.errors)")

@@ -43,7 +43,7 @@ struct SlowMotionTests {
     let before = try frameBytes(take)
     #expect(before.count == 960)
     #expect(try frameBytes(slow) == before)
-    // The exact map, written out: before, inside and after the slow second.
+    // The exact times before, inside and after the slow second.
     let frames = try #require(source.videoTrack).frames
     let slowFrames = try #require(result.videoTrack).frames
     var errors = 0
@@ -87,7 +87,7 @@ struct SlowMotionTests {
     }
     print("--fps 30: \(painted.count) frames, \(violations) slots that show another frame")
     #expect(violations == 0)
-    // A second of 240 frames at one eighth fills 240 slots: each frame once.
+    // One second of 240 source frames at 1/8 speed fills 240 output frames, so each is shown once.
     #expect(painted[30..<270].compactMap { $0 } == Array(240..<480))
     #expect(try await packetRate(constant) == "30/1")
   }
@@ -101,7 +101,7 @@ struct SlowMotionTests {
       "--speed", "2", "--copy", "--pitch", "varispeed", "--json")
     try #require(finished.status == 0, "\(finished.errors)")
     let report = try finished.document()
-    // 0.5 + 2 + 2 + 0.5 seconds.
+    // The parts last 0.5 + 2 + 2 + 0.5 seconds.
     #expect(report["duration_ns"] as? Int == 5_000_000_000)
     #expect(report["av_end_difference_ns"] as? Int == 0)
     #expect(report["max_time_error_ns"] as? Int == 0)

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Verbs with a closed or silent standard input, which they do not wait for.
+/// Commands with a closed or silent standard input, for which they must not wait.
 struct StandardInputTests {
   private static let lines = [
     "--help", "devices", "modes synthetic", "controls synthetic", "info TAKE",
@@ -24,7 +24,7 @@ struct StandardInputTests {
       for line in Self.lines {
         let words = line.replacing("TAKE", with: "'\(take)'")
           .replacing("BENCH", with: "'\(checkout)/Tests/Fixtures/inputs/bench.json'")
-        // The shell itself holds the other end of the pipe open, and writes nothing.
+        // The shell holds the other end of the pipe open, and writes nothing.
         let finished = try await bash(
           """
           [ -p pipe ] || mkfifo pipe

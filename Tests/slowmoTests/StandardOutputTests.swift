@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Failed writes to standard output are errors, except those to a closed pipe.
+/// Failed writes to standard output are errors, except for writes to a closed pipe.
 struct StandardOutputTests {
   private static let lines = [
     "--help", "--version", "info --help", "help retime", "devices", "devices --json",
@@ -28,7 +28,7 @@ struct StandardOutputTests {
         .replacing("BENCH", with: "'\(checkout)/Tests/Fixtures/inputs/bench.json'")
       for target in ["/dev/full", "&-"] {
         let finished = try await bash("\"$1\" \(words) >\(target)", in: scratch.path)
-        // An earlier failure has its own code.
+        // An earlier error determines the exit code.
         let status: Int32 = line.contains("missing") ? 66 : 74
         #expect(finished.status == status, "\(line) >\(target): \(finished.errors)")
         #expect(finished.errors.split(separator: "\n").count == 1, "\(line): \(finished.errors)")
@@ -44,7 +44,7 @@ struct StandardOutputTests {
     for line in Self.lines where !line.contains("missing") {
       let words = line.replacing("TAKE", with: "'\(take)'")
         .replacing("BENCH", with: "'\(checkout)/Tests/Fixtures/inputs/bench.json'")
-      // The pipe has no reader from the start.
+      // The pipe has no reader, right from the start.
       let finished = try await run(
         "python3",
         [
@@ -69,7 +69,7 @@ struct StandardOutputTests {
         >/dev/full
       """, in: scratch.path)
     #expect(finished.status == 74 && finished.errors.contains("standard output"))
-    // A new file must not get the descriptor of a closed standard stream.
+    // A new file must not get the file descriptor of a closed standard stream.
     let closed = try await bash(
       """
       "$1" record 'synthetic:320x240@240?pace=max' -o b.mov --frames 24 --progress none >&- 2>&- <&-

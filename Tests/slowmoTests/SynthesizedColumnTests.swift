@@ -26,7 +26,7 @@ struct SynthesizedColumnTests {
     }
     let slow = try await table("slow.mov")
     #expect(slow[0].suffix(2) == ["confidence", "synthesized"])
-    // Every second frame is between two captured ones, and the last frame is held.
+    // Every second frame is between two captured frames. The last frame is held.
     let rows = slow.dropFirst()
     let marks: [String] = rows.map { $0[$0.count - 1] }
     #expect(marks == ["0", "1", "0", "1", "0", "1", "0", "1", "0", "1", "0", "0"])

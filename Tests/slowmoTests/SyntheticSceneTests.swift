@@ -30,7 +30,9 @@ struct SyntheticSceneTests {
     try expectClicks(in: asset, period: period)
   }
 
-  /// The ground is at row 437; 389 rows are 1.5 m; the ball's radius is 0.1 m.
+  /// Checks the ball's position.
+  ///
+  /// The ground is at row 437, 389 rows are 1.5 m, and the ball's radius is 0.1 m.
   private func expectBall(in asset: Asset, height: Double, period: Double) throws {
     var reader = try FrameReader(asset)
     var converter = FrameConverter(to: .gray8, isFullRange: true)
@@ -52,7 +54,9 @@ struct SyntheticSceneTests {
     #expect(farthest < 0.5)
   }
 
-  /// The first sample of each click, less the tone, is at the contact.
+  /// Checks that each click starts with the first sample after a contact.
+  ///
+  /// The tone is subtracted.
   private func expectClicks(in asset: Asset, period: Double) throws {
     var reader = try AudioReader(asset)
     let count = Int(asset.audioTrack?.sampleCount ?? 0)

@@ -58,7 +58,8 @@ struct SystemCheckTests {
     plain.devices.removeLast()
     plain.disk.bytesPerSecond = 20_000_000
     states.append(plain)
-    // Files in memory have no speed; another program may have a camera open without streaming.
+    // A directory in memory has no disk speed. Another program may have a camera open without
+    // streaming.
     var other = try Self.healthy()
     other.disk.bytesPerSecond = nil
     other.devices[1].diagnosis.holders = ["pipewire (process 7)"]
@@ -72,7 +73,7 @@ struct SystemCheckTests {
 
   private typealias Plant = @Sendable (inout SystemState) throws -> Void
 
-  /// Faults by the name of the check that finds them, with a part of its advice.
+  /// Faults, each with the name of the check that finds it and a part of its advice.
   private static let faults: [(name: String, advice: String, plant: Plant)] = [
     (
       "permissions", "sudo usermod -aG video anna",

@@ -12,17 +12,20 @@ actor Takes {
 
   private init() { directory = try? Scratch() }
 
-  /// Four seconds of the synthetic camera at 320x240 and 240 fps, without lost frames on any machine.
+  /// A take of four seconds from the synthetic camera at 320x240 and 240 fps.
+  ///
+  /// It has no lost frames on any machine.
   static func plain() async throws -> String {
     try await shared.take("plain.mov", "synthetic:320x240@240?pace=max", seconds: "4")
   }
 
-  /// Two seconds of the synthetic camera at 320x240 and 240 fps.
+  /// A take of two seconds from the synthetic camera at 320x240 and 240 fps.
   static func short() async throws -> String {
     try await shared.take("short.mov", "synthetic:320x240@240?pace=max", seconds: "2")
   }
 
-  /// Two seconds with an intended loss of 5 %, and the report in `lossy.mov.json`.
+  /// A take of two seconds with an intended loss of 5 % of its frames, and its report in
+  /// `lossy.mov.json`.
   static func lossy() async throws -> String {
     try await shared.take(
       "lossy.mov", "synthetic:320x240@240?drop=5%&seed=7&pace=max", seconds: "2")
@@ -62,11 +65,11 @@ actor Takes {
   }
 }
 
-/// Functions for scripts.
+/// Shell functions for scripts.
 ///
-/// `await CONDITION PROCESS` waits until a condition holds or the process has ended. In the condition,
-/// `$1` is the function's own parameter. `size FILE` prints the bytes of a file, and `frames FILE` the
-/// value of a camera's frame counter.
+/// `await CONDITION PROCESS` waits until the condition holds or the process has ended. In the
+/// condition, `$1` is a parameter of the function. `size FILE` prints the number of bytes of a
+/// file, and `frames FILE` prints the value of a camera's frame counter.
 let scriptFunctions = """
   await() { until eval "$1" || ! kill -0 "$2" 2>/dev/null; do sleep 0.05; done; }
   size() { stat -c %s "$1" 2>/dev/null || echo 0; }
@@ -74,7 +77,9 @@ let scriptFunctions = """
 
   """
 
-/// Runs a script of bash with ``scriptFunctions`` and the command under test as `$1`.
+/// Runs a bash script with ``scriptFunctions``.
+///
+/// The command under test is `$1`.
 func bash(_ script: String, _ arguments: String..., in directory: String? = nil) async throws
   -> Finished
 {
@@ -87,7 +92,7 @@ func slowmo(_ arguments: String..., in directory: String? = nil) async throws ->
   try await run(slowmoPath, arguments, in: directory)
 }
 
-/// A free UDP port for IPv4 and IPv6.
+/// A UDP port that is free for IPv4 and IPv6.
 func freePort() throws -> UInt16 {
   let descriptor = socket(AF_INET6, Int32(SOCK_DGRAM.rawValue), 0)
   try #require(descriptor >= 0)
@@ -104,7 +109,7 @@ func freePort() throws -> UInt16 {
   return UInt16(bigEndian: address.sin6_port)
 }
 
-/// A JSON document in a file.
+/// The JSON document in a file.
 func document(_ path: String) throws -> [String: Any] {
   let value = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: path)))
   return try #require(value as? [String: Any])

@@ -11,8 +11,8 @@ import Testing
 @Suite(.serialized) struct TriggerTests {
   /// Records with triggers, and runs lines of bash after a second of frames.
   ///
-  /// `later N` in the lines waits for N more frames. The camera waits for its consumer, and
-  /// triggers use the camera's clock. So clips are the same on a busy machine.
+  /// In these lines, `later N` waits for N more frames. The camera waits until its frames are
+  /// consumed, and triggers use the camera's clock. So clips are the same on a busy machine.
   private func record(
     _ options: String, in scratch: Scratch, then lines: String
   ) async throws -> Finished {
@@ -47,7 +47,7 @@ import Testing
     trigger: String, line: String, source: String
   ) async throws {
     let scratch = try Scratch()
-    // A concurrent run of these tests must not get the datagram.
+    // A copy of these tests that runs at the same time must not get the datagram.
     let port = "\(try freePort())"
     let (trigger, line) = (
       trigger.replacing("PORT", with: port), line.replacing("PORT", with: port)
@@ -64,14 +64,14 @@ import Testing
     #expect(report["playable"] as? Bool == true)
     let mark = try #require(report["trigger"] as? [String: Any])
     #expect(mark["source"] as? String == source)
-    // 60 frames are before that of the trigger.
+    // The clip has 60 frames before the frame of the trigger.
     #expect(mark["frame_index"] as? Int == 60)
     let ring = try #require(report["ring"] as? [String: Int])
     #expect(try #require(ring["peak_bytes"]) <= (try #require(ring["capacity_bytes"])))
     let info = try await slowmo("info", scratch.file("clip.mov"), "--json").document()
     let video = try #require(info["video"] as? [String: Any])
     #expect(video["frame_count"] as? Int == 120)
-    // The metadata of the file has the source and the time of the trigger.
+    // The metadata of the clip has the source and the time of the trigger.
     let metadata = try #require(info["metadata"] as? [String: String])
     let tag = try #require(metadata["com.overcrank.recording"])
     #expect(tag.contains("\"trigger\":{\"capture_ns\":"))
@@ -95,7 +95,7 @@ import Testing
     #expect(finished.status == 0, "\(finished.errors)")
     let report = try finished.document()
     let files = try #require(report["files"] as? [[String: Any]])
-    // Numbers of existing files are skipped.
+    // Clip numbers of existing files are skipped.
     #expect(
       files.compactMap { $0["file"] as? String } == ["it's 02.mov", "it's 03.mov", "it's 04.mov"])
     #expect(report["stopped_by"] as? String == "signal")

@@ -15,9 +15,10 @@ struct TrimTests {
 
   enum Kind: String, CaseIterable { case mjpeg, plain, reordered, openGOP, hevc }
 
-  /// Two seconds at 100 fps, in H.264 with a key frame every 0.2 s, in HEVC every 0.8 s.
+  /// A movie of two seconds at 100 fps, in H.264 with a key frame every 0.2 s, or in HEVC every 0.8
+  /// s.
   ///
-  /// HEVC frames at cuts cannot be encoded again.
+  /// HEVC frames at cuts cannot be encoded.
   private func source(_ kind: Kind, hasAudio: Bool = true) throws -> String {
     var recipe = MovieRecipe.constant(100, count: 200)
     switch kind {
@@ -50,7 +51,9 @@ struct TrimTests {
     return path
   }
 
-  /// The numbers painted in the visible frames of a movie, without those shown for one tick.
+  /// The numbers painted in the visible frames of a movie.
+  ///
+  /// Frames that are shown for one tick do not count as visible.
   private func numbers(_ asset: Asset) throws -> [Int?] {
     let frames = try #require(asset.videoTrack).frames
     var reader = try FrameReader(asset)
@@ -89,7 +92,7 @@ struct TrimTests {
     return try Asset(path: output)
   }
 
-  /// Texts of ranges, and the frames that begin in them.
+  /// Time ranges as text, and the frames that begin in each.
   private static let ranges: [(text: String, frames: Range<Int>)] = [
     ("40f..120f", 40..<120), ("45f..113f", 45..<113), ("0f..1f", 0..<1), ("1f..2f", 1..<2),
     ("199f..end", 199..<200), ("-20f..-10f", 180..<190), ("100f+7f", 100..<107),
@@ -100,7 +103,7 @@ struct TrimTests {
   func `Trimming keeps exactly the frames and audio of a range`(kind: Kind) async throws {
     let source = try source(kind)
     for (text, frames) in Self.ranges {
-      // A cut between key frames keeps more frames, or is encoded.
+      // At a cut between key frames, more frames are kept or some frames are encoded.
       let trimmed = try await retimed(source, checksPlan: false, "--trim", text, "--copy")
       #expect(try numbers(trimmed) == frames.map { $0 }, "\(kind) \(text)")
       #expect(
@@ -153,7 +156,7 @@ struct TrimTests {
     let clicks = samples.indices.filter {
       samples[$0] > 0.5 && ($0 == 0 || samples[$0 - 1] < 0.5)
     }
-    // Each 0.1 s of the source from 0.45 s on.
+    // The audio clicks every 0.1 s of the source, and the trim starts at 0.45 s.
     #expect(clicks == (5...11).map { $0 * 4_800 - 21_600 })
   }
 
@@ -261,7 +264,7 @@ struct TrimTests {
       #expect(finished.errors.split(separator: "\n").count == 1, "\(finished.errors)")
     }
     #expect(try scratch.names() == ["mjpeg.mov"])
-    // The end of the source is inside of a range up to the end.
+    // A trim that ends with the source includes the freeze frame at the end of the source.
     let held = try await retimed(
       source, "--trim", "1..end", "--preset", "freeze", "--at", "end", "--copy", "--pitch", "mute")
     #expect(try numbers(held) == Array(100..<200))
@@ -270,7 +273,8 @@ struct TrimTests {
 
   @Test func `A speed preset uses the given speed and width`() async throws {
     let source = try source(.mjpeg)
-    // A third of 0.6 s before the time and two thirds after it at 1/4, between ramps of 0.3 s.
+    // Around the given time, 0.6 s play at 1/4 speed: a third before and two thirds after. A ramp
+    // of 0.3 s is on each side.
     let plan = try await slowmo(
       "retime", source, "-o", "no.mov", "--preset", "impact", "--at", "1", "--speed", "1/4",
       "--width", "600ms", "--copy", "--dry-run", "--json"

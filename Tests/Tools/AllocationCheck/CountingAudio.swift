@@ -15,7 +15,7 @@ final class CountingAudio: AudioDriver {
   private let waste: Int
   private let length: Int
   private let isOver = DispatchSemaphore(value: 0)
-  // Written only by the capture thread, read after it has ended.
+  // This is written only by the capture thread, and read after that thread has ended.
   private nonisolated(unsafe) let counts: UnsafeMutableBufferPointer<Int64>
   private nonisolated(unsafe) var visits = 0
 

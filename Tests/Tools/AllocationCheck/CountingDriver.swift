@@ -12,9 +12,9 @@ import Synchronization
 /// All work for one frame happens between two dequeue calls.
 final class CountingDriver: FrameDriver {
   private let base: any FrameDriver
-  /// The interval, in calls, of deliberate allocations; 0 for none.
+  /// Every how many calls an allocation is made on purpose; 0 for never.
   private let waste: Int
-  // Written only by the capture thread, read after it has ended.
+  // This is written only by the capture thread, and read after that thread has ended.
   private nonisolated(unsafe) let counts: UnsafeMutableBufferPointer<Int64>
   private let visits = Atomic<Int>(0)
   /// The address of each recent frame, indexed by sequence number.
@@ -50,7 +50,7 @@ final class CountingDriver: FrameDriver {
     return (0..<max(0, count - 1)).map { counts[$0 + 1] - counts[$0] }
   }
 
-  /// Waits until the capture thread has made `count` more calls, or until the time limit.
+  /// Waits until the capture thread has dequeued `count` more times, or until the time limit.
   func wait(forVisits count: Int, upToMilliseconds limit: Int) {
     let goal = visits.load(ordering: .relaxed) + count
     for _ in 0..<limit where visits.load(ordering: .relaxed) < goal { usleep(1_000) }

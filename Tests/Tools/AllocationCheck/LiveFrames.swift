@@ -10,8 +10,8 @@ enum LiveFrames {
   /// Reads frames of the synthetic camera and counts the allocations of the whole process: camera,
   /// session and program.
   ///
-  /// The camera waits for the program, so that a busy machine drops no frame: the runtime allocates
-  /// type metadata at the first drop.
+  /// The camera waits for the program. So a busy machine drops no frame, which matters because the
+  /// runtime allocates type metadata at the first drop.
   static func look(frames: Int) throws -> Outcome {
     let session = try CaptureSession(
       CaptureDevice.named("synthetic:320x240/grey?pace=max"), frameRate: FrameRate(240))

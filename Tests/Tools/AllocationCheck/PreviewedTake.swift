@@ -9,8 +9,9 @@ import OvercrankMediaCore
 import OvercrankRecording
 import Synchronization
 
-/// A movie beside a preview with its marks and a delayed mirror, which a thread draws 60 times a
-/// second.
+/// A movie that is recorded with a preview.
+///
+/// The preview has marks and a delayed mirror, and a thread draws it 60 times a second.
 struct PreviewedTake {
   let outcome: Outcome
   private let report: RecordingReport
@@ -61,10 +62,10 @@ struct PreviewedTake {
     }
   }
 
-  /// Frames that the movie lost.
+  /// The number of frames that the movie lost.
   var lost: Int64 { report.ledger.dropped }
 
-  /// Whether both ledgers balance, and frames were shown.
+  /// Whether both ledgers balance and the preview showed frames.
   var isAccounted: Bool {
     report.ledger.isBalanced && report.problem == nil && ledger.isBalanced && ledger.delivered > 0
       && mirrorLedger.isBalanced && mirrorLedger.offered == ledger.offered

@@ -7,15 +7,16 @@ import OvercrankFrameAccounting
 import OvercrankRecording
 import Synchronization
 
-/// A session with three outputs: a movie, a fast data output, and a slow one with 20 ms per frame.
+/// A session with three outputs: a movie, a fast data output, and a slow data output that takes 20
+/// ms per frame.
 ///
 /// The test accounts for every frame of every output.
 struct ThreeOutputs {
-  /// The observations of one data output.
+  /// The counts of frames at one data output.
   private struct Seen {
     var count = 0
     var isInOrder = true
-    /// Frames at another address than the driver's buffer.
+    /// The number of frames whose address is not that of the driver's buffer.
     var copies = 0
     var last: UInt32?
   }
@@ -50,7 +51,8 @@ struct ThreeOutputs {
     settings.limit = CaptureLimit(frameCount: frames)
     defer { unlink(settings.path) }
     report = try MovieFileOutput(session: session, settings: settings).record()
-    // Frames that are still waiting are delivered after the stop, and released after their handler.
+    // Frames that still wait are delivered after the stop. They are released when their handler has
+    // returned.
     while outputs.contains(where: { $0.ledger.waiting > 0 || $0.keptCount > 0 }) { usleep(1_000) }
     ledgers = outputs.map(\.ledger)
     self.seen = seen.map(\.value)
@@ -74,7 +76,7 @@ struct ThreeOutputs {
     }
   }
 
-  /// Frames lost by the movie or by the fast output.
+  /// The number of frames lost by the movie or by the fast output.
   var lost: Int64 { report.ledger.dropped + (ledgers[0].offered - ledgers[0].delivered) }
 
   /// Whether every output's ledger balances, and no data output received a copied frame.

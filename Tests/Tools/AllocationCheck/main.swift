@@ -34,7 +34,7 @@ struct Outcome {
 
 /// Captures frames and counts allocations.
 ///
-/// A slow writer makes the queue reject frames, which must not allocate either.
+/// A slow writer makes the queue reject frames. Rejecting must not allocate either.
 func take(
   _ input: DeviceInput, frames: Int64, isSlow: Bool = false, machine: FakeVideoSystemCalls? = nil
 ) throws -> Outcome {
@@ -55,7 +55,7 @@ func take(
     if isRefused {
       refused += 1
     } else if isSlow {
-      // Waits for ten more frames, or until no more arrive.
+      // Waits until ten more frames are dequeued, or until no more frames arrive.
       driver.wait(forVisits: 10, upToMilliseconds: 100)
     }
   }
@@ -110,7 +110,7 @@ for mode in ["640x480@240/mjpg", "640x480@240/yuyv", "320x240@960/grey"] {
   proofs.append(
     isProved("synthetic \(mode)", try take(input("synthetic", mode), frames: 480)))
 }
-// A camera that waits for a slow writer: waiting must not allocate either.
+// This camera waits for a slow writer. Waiting must not allocate either.
 let waiting = try take(
   input("synthetic:640x480@240?pace=max", "/yuyv"), frames: 480, isSlow: true)
 proofs.append(isProved("synthetic, waiting for the writer", waiting) && waiting.refused == 0)

@@ -2,9 +2,9 @@
 
 import TestSupport
 
-/// Runs cases in child processes of up to 250 each.
+/// Runs cases in child processes, with up to 250 cases each.
 ///
-/// A case that ends its process is reported, and the run continues after it.
+/// If a case ends its process, the case is reported and the run continues with the next case.
 enum Batches {
   static func run(_ range: Range<UInt64>, planted isPlanted: Bool) async throws -> [String] {
     var failures: [String] = []

@@ -29,7 +29,7 @@ struct DamagedCodes {
     for _ in 0..<Int.random(in: 1...12, using: &random) {
       let level = UInt8.random(in: 0...255, using: &random)
       let side = Int.random(in: 1...60, using: &random)
-      // Around the codes, which are in the middle.
+      // The damage is around the codes, which are in the middle.
       let x = Int.random(in: width / 4..<3 * width / 4, using: &random)
       let y = Int.random(in: height / 4..<3 * height / 4, using: &random)
       let isNoise = Bool.random(using: &random)
@@ -40,7 +40,7 @@ struct DamagedCodes {
         }
       }
     }
-    // A part of any size, down to a single pixel.
+    // The searched part has a random size, down to a single pixel.
     let left = Int.random(in: 0..<width / 2, using: &random)
     let top = Int.random(in: 0..<height / 2, using: &random)
     let columns = Int.random(in: 1...width - left, using: &random)

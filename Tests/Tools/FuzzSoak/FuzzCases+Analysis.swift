@@ -6,13 +6,13 @@ import OvercrankMediaCore
 import TestSupport
 
 extension FuzzCases {
-  /// Measures a movie, with random settings, in one of the ways that the library has.
+  /// Measures a movie by one of the library's methods, with random settings.
   ///
   /// Each measurement ends with a result or a `MediaError`.
   func measure(
     _ asset: Asset, beside other: Asset, _ random: inout SeededGenerator
   ) throws -> String {
-    // A damaged movie may state years, so the work ends after 200 checks.
+    // A damaged movie may state a duration of years, so the work ends after 200 progress checks.
     var checks = 0
     let isCancelled = {
       checks += 1
@@ -58,9 +58,9 @@ extension FuzzCases {
     }
   }
 
-  /// Measures between random points, and returns the number of results.
+  /// Measures distances and angles between random points, and returns the number of results.
   ///
-  /// Points and lengths may have any finite number. Uncertainties are never negative.
+  /// Points and lengths can have any finite number. Uncertainties are never negative.
   private func lengths(_ random: inout SeededGenerator) throws -> Int {
     let extremes = [
       0, -0.0, 1, 0.5, -3, .leastNonzeroMagnitude, 1e-160, 1e160, .greatestFiniteMagnitude,

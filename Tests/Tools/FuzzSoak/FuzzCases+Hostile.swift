@@ -9,7 +9,7 @@ import OvercrankMovieFormat
 import TestSupport
 
 extension FuzzCases {
-  /// A line that would control a terminal.
+  /// The error for a printed line that contains control characters.
   struct ControlledTerminal: Error, CustomStringConvertible {
     let description: String
   }
@@ -18,7 +18,7 @@ extension FuzzCases {
     0, 1, 2, 7, 8, 9, 16, 0xFFFF, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFF8, 0xFFFF_FFFF,
   ]
 
-  /// Reads an input that is made to crash a reader, or to make it work for a long time.
+  /// Reads an input that was made to crash a program, or to keep it busy for a long time.
   func hostile(_ random: inout SeededGenerator) throws -> String {
     switch Int.random(in: 0..<6, using: &random) {
     case 0: try hostileBoxes(&random)
@@ -30,7 +30,7 @@ extension FuzzCases {
     }
   }
 
-  /// A movie with nested, overlapping or empty boxes behind its own, or in its index.
+  /// A movie with nested, overlapping or empty boxes after its own boxes, or in its index.
   private func hostileBoxes(_ random: inout SeededGenerator) throws -> String {
     let movie = movies[Int.random(in: 0..<movies.count, using: &random)]
     let types = [
@@ -57,7 +57,7 @@ extension FuzzCases {
     return "boxes of kind \(kind) in \(movie.name)"
   }
 
-  /// A track of timed metadata whose tables have any numbers.
+  /// A track of timed metadata whose tables contain random numbers.
   private func hostileMetadata(_ random: inout SeededGenerator) throws -> String {
     func number() -> UInt32 {
       Bool.random(using: &random)
@@ -113,7 +113,7 @@ extension FuzzCases {
     return "metadata with \(TimedMetadataReader.read(from: path).count) values"
   }
 
-  /// A sidecar of an iPhone with any number of regions.
+  /// An iPhone sidecar file with a random number of slow-motion regions.
   private func hostileSidecar(_ random: inout SeededGenerator) throws -> String {
     func time(_ ticks: Int64) -> [String: Int64] {
       let values: [Int64] = [ticks, 0, -1, .max, .min, 1 << 40]
@@ -138,7 +138,7 @@ extension FuzzCases {
     return try "sidecar \(markers.composition(of: assets[0].mediaSource()).segments.count)"
   }
 
-  /// A trailer of a Samsung phone with any numbers.
+  /// A Samsung trailer with random numbers.
   private func hostileTrailer(_ random: inout SeededGenerator) throws -> String {
     let ranges = (0..<Int.random(in: 0...20_000, using: &random)).map { number in
       Int.random(in: 0..<4_000, using: &random) == 0
@@ -165,7 +165,7 @@ extension FuzzCases {
     withUnsafeBytes(of: number.littleEndian) { Array($0) }
   }
 
-  /// A project with extreme numbers, and compound clips inside each other.
+  /// A project with extreme numbers, and with compound clips nested in each other.
   private func hostileProject(_ random: inout SeededGenerator) throws -> String {
     func number() -> String {
       [
@@ -206,7 +206,7 @@ extension FuzzCases {
     return "project of \(read.composition.segments.count) segments"
   }
 
-  /// A line for people about a name of any bytes.
+  /// A printed line about a file name of random bytes.
   private func hostileName(_ random: inout SeededGenerator) throws -> String {
     let bytes = (0..<Int.random(in: 0...200, using: &random)).map { _ in
       [UInt8.random(in: 0...255, using: &random), 0x1B, 0x9B, 0xC2, 0xE2]
@@ -217,9 +217,9 @@ extension FuzzCases {
     return "name of \(bytes.count) bytes"
   }
 
-  /// Throws if a name is shown with characters that control a terminal.
+  /// Throws if a name is printed with characters that control a terminal.
   func check(_ name: String, shownAs shown: [UInt8]) throws {
-    // Alone, a byte of a longer character may look like a control character.
+    // A byte inside a longer character may look like a control character.
     let text = String(decoding: shown, as: UTF8.self)
     guard text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
       throw ControlledTerminal(description: "\(name.systemBytes) is shown as \(shown)")

@@ -7,14 +7,14 @@ import OvercrankMediaCore
 import TestSupport
 
 extension FuzzCases {
-  /// An image for the corner of a movie, as a PNG.
+  /// A PNG image of a logo for the corner of a movie.
   static func logo(of asset: Asset) throws -> [UInt8] {
     var reader = try FrameReader(asset)
     var writer = PNGWriter()
     return try writer.data(of: 0, from: &reader)
   }
 
-  /// Text and perhaps a logo, whose file may be damaged or missing.
+  /// Settings for burned-in text and sometimes a logo, whose file may be damaged or missing.
   func burnIn(_ mark: MediaTime?, _ random: inout SeededGenerator) throws -> BurnIn {
     let items = BurnIn.Item.allCases.filter { _ in Bool.random(using: &random) }
     var burnIn = BurnIn(items: items, mark: mark)
@@ -31,7 +31,7 @@ extension FuzzCases {
     return burnIn
   }
 
-  /// Writes movies side by side or blended, with text.
+  /// Writes a comparison of movies, side by side or blended, with text.
   func compare(
     _ clips: [ClipComparison.Clip], _ random: inout SeededGenerator, isCancelled: () -> Bool
   ) throws -> String {
@@ -59,7 +59,9 @@ extension FuzzCases {
     return "comparison of \(plan.frameCount) frames"
   }
 
-  /// Reads frames as raw bytes, in any order and also some that the movie does not have.
+  /// Reads frames as raw bytes in a random order.
+  ///
+  /// Some of the frames do not exist in the movie.
   func rawFrames(_ asset: Asset, _ random: inout SeededGenerator) throws -> String {
     let count = asset.videoTrack?.frameCount ?? 0
     let indices = (0..<Int.random(in: 0...12, using: &random)).map { _ in
@@ -72,7 +74,7 @@ extension FuzzCases {
       appliesRotation: Bool.random(using: &random),
       undecodable: policies.randomElement(using: &random) ?? .stop)
     var total = 0
-    // The caller may stop early, and goes on after an error.
+    // A program may stop early, or continue after an error.
     for _ in 0..<Int.random(in: 0...indices.count, using: &random) {
       let next: RawFrameSequence.Element?
       do throws(MediaError) { next = try frames.nextFrame() } catch { continue }

@@ -7,18 +7,19 @@ import OvercrankMovieFormat
 import TestSupport
 
 extension FuzzCases {
-  /// An index beside a movie that contains something else.
+  /// The error for a saved index whose frames differ from those of the movie.
   struct WrongIndex: Error, CustomStringConvertible {
     let description: String
   }
 
-  /// Opens a movie with a damaged index beside it, and decodes frames by what the index says.
+  /// Opens a movie that has a damaged saved index, and decodes frames by that index.
   ///
-  /// The checksum of every second index is right again, so that its numbers are read.
+  /// Every second index gets a valid checksum again, so that its numbers are read.
   func damagedIndex(_ random: inout SeededGenerator) throws -> String {
     let movie = movies[Int.random(in: 0..<movies.count, using: &random)]
     let path = try directory.write(movie.bytes, as: "i-\(movie.name)")
-    // The damaged index of an earlier case may have the head of another file, which is not replaced.
+    // A damaged index of an earlier case may begin like another kind of file, which would not be
+    // replaced.
     try? FileManager.default.removeItem(atPath: "\(path).frameindex")
     let plain = try Asset(path: path, keepsIndex: true)
     guard let index = plain.keptIndex, index.isWritten else {

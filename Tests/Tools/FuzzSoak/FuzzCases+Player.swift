@@ -8,7 +8,7 @@ import OvercrankRetiming
 import Synchronization
 import TestSupport
 
-/// A clock that a case advances.
+/// A clock that the test case advances.
 private final class SteppedClock: HostClock {
   private let nanoseconds = Mutex<Int64>(0)
 
@@ -19,7 +19,7 @@ private final class SteppedClock: HostClock {
   func sleep(until time: MediaTime) {}
 }
 
-/// The error for a player that contradicts itself.
+/// The error for a player whose state is inconsistent.
 struct WrongPlayback: Error, CustomStringConvertible {
   let description: String
 }
@@ -27,7 +27,7 @@ struct WrongPlayback: Error, CustomStringConvertible {
 extension FuzzCases {
   /// Plays a composition with random commands.
   ///
-  /// Nothing may hang, and each seek must end.
+  /// The player must not hang, and each seek must end.
   func play(
     _ composition: Composition, _ asset: Asset, _ random: inout SeededGenerator
   ) throws {

@@ -8,12 +8,14 @@ import OvercrankMediaCore
 import TestSupport
 
 extension FuzzCases {
-  /// A result of `retime --for opencv` or `sync -o` that is wrong.
+  /// The error for a wrong result of `retime --for opencv` or `sync -o`.
   private struct WrongResult: Error, CustomStringConvertible {
     let description: String
   }
 
-  /// Opens a damaged movie, and exports it for seeks by number, or as a project of two recordings.
+  /// Opens a damaged movie.
+  ///
+  /// Exports it for programs that seek by frame number, or as a project of two recordings.
   func damagedSource(_ random: inout SeededGenerator) throws -> String {
     let movie = movies[Int.random(in: 0..<movies.count, using: &random)]
     var mutation = Mutation(random: random)
@@ -25,7 +27,7 @@ extension FuzzCases {
         ? exportForSeeking(asset, &random) : synchronizedProject(asset, &random))
   }
 
-  /// Exports at a constant rate, with gaps filled and marked.
+  /// Exports at a constant frame rate, with filled gaps that are marked.
   private func exportForSeeking(
     _ asset: Asset, _ random: inout SeededGenerator
   ) throws -> String {
@@ -36,7 +38,7 @@ extension FuzzCases {
       path: directory.file("seek.mov"), mode: .constant(rate, RenderSettings(encoding: .mjpeg)))
     settings.marksRepeatedFrames = true
     settings.overwrites = true
-    // A damaged movie may state years.
+    // A damaged movie may state a duration of years, so progress checks are counted.
     var checks = 0
     let report: ExportReport
     do throws(MediaError) {
@@ -57,7 +59,7 @@ extension FuzzCases {
     return "for seeking: \(rows.count) frames"
   }
 
-  /// Puts a recording beside another one at a random offset, as a project that is read again.
+  /// Makes a project of two recordings at a random time offset, and reads it again.
   private func synchronizedProject(
     _ asset: Asset, _ random: inout SeededGenerator
   ) throws -> String {

@@ -11,12 +11,14 @@ import OvercrankRecognition
 import OvercrankRetiming
 import TestSupport
 
-/// Numbered test cases: a damaged input, and the operations on it.
+/// Numbered test cases.
+///
+/// Each is a damaged input and the operations on it.
 struct FuzzCases {
   struct Movie {
     let name: String
     let bytes: [UInt8]
-    /// The range that contains most header fields.
+    /// The range of the movie's bytes that contains most header fields.
     let index: Range<Int>
   }
 
@@ -34,7 +36,7 @@ struct FuzzCases {
 
   /// Makes the undamaged inputs.
   ///
-  /// With `planted`, a deliberately faulty reader is used.
+  /// With `planted`, the cases use a deliberately faulty reader.
   init(planted hasMistakes: Bool = false) async throws {
     self.hasMistakes = hasMistakes
     codes = hasMistakes ? nil : try await DamagedCodes()
@@ -118,13 +120,13 @@ struct FuzzCases {
       if hasMistakes, let mistake = PlantedMistakes.Kind(of: number) {
         return try await outcome(of: mistake, &random)
       }
-      // Every ninth case, so that the others are what they were.
+      // Only every ninth case is of this kind, so that the inputs of other cases stay the same.
       if let codes, number % 9 == 8 { return try codes.outcome(&random) }
-      // And every eleventh.
+      // This is every eleventh case.
       if number % 11 == 6, !hasMistakes { return try damagedIndex(&random) }
-      // And every thirteenth.
+      // This is every thirteenth case.
       if number % 13 == 4, !hasMistakes { return try damagedSource(&random) }
-      // And every seventh.
+      // This is every seventh case.
       if number % 7 == 2, !hasMistakes { return try hostile(&random) }
       switch kind {
       case 0..<5: return try await damagedMovie(&random)
@@ -203,7 +205,7 @@ struct FuzzCases {
     return try await "markers " + exports(markers.composition(of: media), assets[0], &random)
   }
 
-  /// Applies edits with extreme numbers.
+  /// Applies edits with extreme numbers to a composition.
   private func wildPlan(_ random: inout SeededGenerator) async throws -> String {
     let position = Int.random(in: 0..<assets.count, using: &random)
     let asset = assets[position]
@@ -298,7 +300,7 @@ struct FuzzCases {
         30, RenderSettings(encoding: .h264(EncoderSettings(preset: "ultrafast"))))
       settings.fileLengthLimit = .random(in: -1...40_000, using: &random)
     }
-    // A plan may last for years, so the export is cancelled after 300 progress checks.
+    // An export may last for years, so it is cancelled after 300 progress checks.
     var asked = 0
     let report: ExportReport
     do throws(MediaError) {
@@ -312,7 +314,7 @@ struct FuzzCases {
       guard error.code != .cancelled else { return "cancelled" }
       throw error
     }
-    // An animated image has no index of a movie.
+    // A GIF or WebP file is not a movie and has no movie index.
     guard !report.path.hasSuffix(".gif"), !report.path.hasSuffix(".webp") else {
       return "exported \(report.framesEncoded) frames of an image"
     }
@@ -325,8 +327,9 @@ struct FuzzCases {
     return "exported \(result.duration.doubleValue) s"
   }
 
-  /// Checks a copy of a whole movie: `ffmpeg` must decode only frames of the source, and at least
-  /// as many as were copied.
+  /// Checks a passthrough export of a whole movie.
+  ///
+  /// `ffmpeg` must decode only frames of the source, and at least as many as were copied.
   private func judge(_ copy: String, _ copiedCount: Int64, _ asset: Asset) async throws {
     let source = try await CopyJudge.frames(
       of: asset.path, countsHidden: true, ignoresEdits: true)
@@ -339,7 +342,7 @@ struct FuzzCases {
     }
   }
 
-  /// Makes a mistake that a case must report.
+  /// Makes a deliberate mistake that the case must report.
   private func outcome(
     of mistake: PlantedMistakes.Kind, _ random: inout SeededGenerator
   ) async throws -> String {
@@ -360,7 +363,7 @@ struct FuzzCases {
   }
 }
 
-/// The error for a copy that another decoder shows incorrectly.
+/// The error for an export whose frames differ in another decoder.
 struct WrongCopy: Error, CustomStringConvertible {
   let description: String
 }

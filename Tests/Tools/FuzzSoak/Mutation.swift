@@ -2,7 +2,7 @@
 
 import TestSupport
 
-/// Deterministic damage to bytes and texts.
+/// Damages bytes and texts, in the same way for the same seed.
 struct Mutation {
   var random: SeededGenerator
 

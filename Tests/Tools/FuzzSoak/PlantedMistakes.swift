@@ -2,19 +2,21 @@
 
 import TestSupport
 
-/// Deliberate mistakes: a faulty box reader, which crashes, hangs or throws a foreign error for damaged
-/// movies, and the kinds of ``Kind``.
+/// Deliberate mistakes, all of which the soak must detect.
 ///
-/// The soak must detect all of them.
+/// A faulty box reader crashes, hangs or throws a foreign error for damaged movies. ``Kind`` lists
+/// the other mistakes.
 enum PlantedMistakes {
-  /// Mistakes of which each has a twenty-fifth of the cases.
+  /// Kinds of mistakes.
+  ///
+  /// One case in 25 makes each of them.
   enum Kind: UInt64, CaseIterable {
     case skippedPacket, unescapedTitle, uncheckedConversion
 
     init?(of number: UInt64) { self.init(rawValue: number % 25) }
   }
 
-  /// Copies a movie without one of its packets.
+  /// Copies a movie and leaves out one packet.
   static func copy(_ source: String, to target: String, skipping packet: Int) async throws {
     try await FFmpeg.make(
       target,
@@ -24,7 +26,7 @@ enum PlantedMistakes {
       ])
   }
 
-  /// A position as a photo stores it, without a check of the range.
+  /// A location angle as a photo stores it, without a range check.
   static func nanoseconds(ofDegrees degrees: Double) -> UInt32 { UInt32(degrees * 36_000_000) }
 
   /// An error type that no module of this project throws.
@@ -46,7 +48,7 @@ enum PlantedMistakes {
       if containers.contains(String(decoding: name, as: UTF8.self)) {
         count += try boxCount(in: rest[(rest.startIndex + 8)..<(rest.startIndex + size)])
       }
-      // An incomplete box makes this loop endless on purpose: the planted hang.
+      // An incomplete box makes this loop endless. This is the planted hang.
       guard (8...rest.count).contains(size) else { continue }
       rest = rest[(rest.startIndex + size)...]
     }

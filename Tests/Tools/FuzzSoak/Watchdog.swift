@@ -7,11 +7,10 @@ import Synchronization
 /// Aborts the process when a case hangs: too much CPU time, no CPU time for too long, or more than
 /// 1 GiB of memory.
 ///
-/// The limit is 20 s of CPU time; normal cases take less than a second.
-///
-/// Elapsed time is not used, because a busy machine may not schedule a case for a long time.
+/// The limit is 20 s of CPU time. Normal cases take less than a second. Elapsed time is not
+/// limited, because a busy machine may not run a case for a long time.
 enum Watchdog {
-  /// The current case, and the CPU time of the process at its start.
+  /// The current case, and the CPU time of the process when the case began.
   private static let current = Mutex<(number: UInt64, since: Double)>((0, processorSeconds()))
   /// The CPU time between checks that counts as progress, in seconds.
   ///

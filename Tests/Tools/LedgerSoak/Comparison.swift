@@ -3,9 +3,9 @@
 import OvercrankCapture
 import OvercrankFrameAccounting
 
-/// The comparison of a ledger with the generator's log.
+/// The comparison of a frame ledger with the log of the simulated camera.
 struct Comparison {
-  /// A run of periods missing for one cause after a stored frame.
+  /// Consecutive missing periods of one cause, after a stored frame.
   struct Gap: Hashable {
     let after: Int64
     let cause: FrameGap.Cause
@@ -14,7 +14,8 @@ struct Comparison {
 
   var periods: Int64 = 0
   var problems: [String] = []
-  /// Periods by cause: true ones, true ones found at the right place, and false ones.
+  /// The number of periods by cause: true ones, true ones found at the right position, and false
+  /// ones.
   var causes: [FrameGap.Cause: (real: Int64, found: Int64, madeUp: Int64)] = [:]
 
   init() {}
@@ -43,7 +44,9 @@ struct Comparison {
     }
   }
 
-  /// The gaps of a log, in which nil is an intact frame.
+  /// The gaps in a log.
+  ///
+  /// In the log, nil is an intact frame.
   private static func gaps(_ truth: some Sequence<FrameGap.Cause?>) -> [Gap] {
     var gaps: [Gap] = []
     var stored: Int64 = 0

@@ -14,7 +14,7 @@ struct Take {
   let seed: UInt64
   let frames: Int64
 
-  /// Faults of every kind; the seed determines their rates.
+  /// The configuration of the camera, with faults of every kind at rates that depend on the seed.
   private var configuration: String {
     let share = [0.002, 0.01, 0.03][Int(seed % 3)]
     let jitter = [0, 0.1, 0.3][Int(seed / 3 % 3)]
@@ -22,7 +22,7 @@ struct Take {
     return "tiny seed=\(seed) faults=\(share) apart=14 jitter=\(jitter)\(wrap)"
   }
 
-  /// Records a take and compares its ledger with the generator's log.
+  /// Records a take and compares its ledger with the log of the simulated camera.
   func compare() throws -> Comparison {
     let machine = try FakeVideoSystemCalls(configuration)
     let log = TruthLog(reserving: Int(frames) * 5 / 4)
