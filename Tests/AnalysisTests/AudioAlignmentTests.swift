@@ -111,7 +111,7 @@ struct AudioAlignmentTests {
     #expect(abs(found.offset.doubleValue + pair.offset) < 1e-6)
   }
 
-  @Test func `Measures the clock drift and when the measured offset holds`() throws {
+  @Test func `Measures clock drift and the time to which an offset applies`() throws {
     let pair = Recordings(seed: 5, noise: 0.01)
     // The second clock is 80 millionths slow: its samples are further apart.
     let drift = 80e-6

@@ -62,7 +62,7 @@ struct ComparisonTextTests {
     return try (0..<(asset.videoTrack?.frameCount ?? 0)).map { try reader.mediaFrame(at: $0) }
   }
 
-  @Test func `The text under each side-by-side clip names its own frame`() throws {
+  @Test func `Text on side-by-side clips names the frame of each clip`() throws {
     let scratch = try Scratch()
     try comparison(scratch, .side).write(to: scratch.file("side.mp4"))
     let frames = try frames(scratch.file("side.mp4"))

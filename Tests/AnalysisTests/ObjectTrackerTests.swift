@@ -161,7 +161,7 @@ struct ObjectTrackerTests {
 
 /// Distances, angles and scales.
 struct ImageMeasurementTests {
-  @Test func `Distance and angle uncertainties include that of the points`()
+  @Test func `Point uncertainty is included in distances and angles`()
     throws
   {
     let (vertex, one, other) = (

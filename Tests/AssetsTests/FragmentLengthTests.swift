@@ -47,7 +47,7 @@ struct FragmentLengthTests {
   }
 
   @Test(arguments: [false, true])
-  func `A fragment with a late start time does not last longer`(reordered: Bool) async throws {
+  func `A fragment that starts very late does not last longer`(reordered: Bool) async throws {
     let path = try await fragmented(reordered: reordered)
     try expectThreeSeconds(path, reordered)
     for seconds in [10, 100_000] as [UInt64] {
@@ -72,7 +72,7 @@ struct FragmentLengthTests {
   }
 
   @Test(arguments: [false, true])
-  func `A sample table with too large counts ends at the last frame`(
+  func `A movie with too large sample counts ends at its last frame`(
     reordered: Bool
   ) async throws {
     let path = directory.file("plain.mp4")

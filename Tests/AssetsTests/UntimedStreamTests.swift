@@ -14,7 +14,9 @@ struct UntimedStreamTests {
   @Test(arguments: [
     ("mjpeg", "mjpeg"), ("h263", "h263"), ("h261", "h261"), ("png", "png"), ("vc2", "drc"),
   ])
-  func `A stream without frame times is refused`(codec: String, suffix: String) async throws {
+  func `A stream without frame times and frame rate is refused`(
+    codec: String, suffix: String
+  ) async throws {
     let path = directory.file("raw.\(suffix)")
     let format = ["png": ["-f", "image2pipe"], "vc2": ["-f", "dirac"]][codec] ?? []
     try await FFmpeg.make(
@@ -26,7 +28,7 @@ struct UntimedStreamTests {
   }
 
   @Test(arguments: ["m2v", "m4v"])
-  func `A stream without frame times is read at its stated rate`(suffix: String) async throws {
+  func `A stream without frame times is read at a stated frame rate`(suffix: String) async throws {
     let path = directory.file("raw.\(suffix)")
     try await FFmpeg.make(path, ["-f", "lavfi", "-i", "testsrc2=s=176x144:r=30:d=0.2"])
     let frames = try #require(try Asset(path: path).videoTrack).frames

@@ -20,7 +20,7 @@ struct CameraAdjustmentTests {
       minimum: 2_000, maximum: 6_500, defaultValue: 4_000, flags: .volatile),
   ])
 
-  @Test func `Exposure and white balance change queries are independent`() throws {
+  @Test func `Queries of camera adjustments do not affect each other`() throws {
     let step = Mutex<Int64>(0)
     let controls = try DeviceSystem.$calls.withValue(driver) {
       try CameraControls(path: "/dev/video0") { [driver] in

@@ -160,7 +160,7 @@ struct CaptureLoopTests {
   }
 
   @Test(arguments: [(240, 1, 960), (60, 1, 240), (60_000, 1_001, 240), (120, 1, 480), (30, 1, 120)])
-  func `A take with a duration limit has all frames that begin in it`(
+  func `A take has all frames that begin before its duration limit`(
     numerator: Int, denominator: Int, count: Int
   ) throws {
     let rate = FrameRate(Int(numerator), over: Int(denominator))

@@ -155,7 +155,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(one.pool.heldCount == 0)
   }
 
-  @Test func `Unplugging the camera is the reason of the interruption`() async throws {
+  @Test func `An unplugged camera is given as the interruption reason`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=50")
     let input = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
@@ -227,7 +227,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(output.ledger.isBalanced)
   }
 
-  @Test func `Stopping a session or removing its input ends interruptions`()
+  @Test func `A stop or a removed input ends a session interruption`()
     async throws
   {
     for removesInput in [false, true] {

@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test(arguments: ["grey", "yuyv", "mjpg"])
-  func `Rotation and mirroring move the image corners as expected`(
+  func `Frames are rotated and mirrored as set on the connection`(
     fourcc: String
   ) async throws {
     let (layout, image) = try image(fourcc)

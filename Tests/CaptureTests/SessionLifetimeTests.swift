@@ -30,7 +30,7 @@ struct SessionLifetimeTests {
     }
   }
 
-  @Test func `A running session lives while its output is in use`() async throws {
+  @Test func `A running session stays alive while its output is in use`() async throws {
     weak var session: CaptureSession?
     func output() async throws -> VideoDataOutput {
       let output = VideoDataOutput()
@@ -111,7 +111,7 @@ struct SessionLifetimeTests {
     #expect(camera == nil)
   }
 
-  @Test func `A session that ran is freed with its outputs`() async throws {
+  @Test func `A session that has run is freed with its last output`() async throws {
     weak var video: VideoDataOutput?
     weak var audio: AudioDataOutput?
     weak var preview: VideoPreview?

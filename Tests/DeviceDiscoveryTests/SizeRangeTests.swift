@@ -155,13 +155,13 @@ struct FrameRateRangeTests {
     #expect(range.nearest(to: try FrameRate(parsing: rate)).description == expected)
   }
 
-  @Test func `A frame rate range has its longest duration even off a step`() throws {
+  @Test func `The longest duration of a rate range need not be a step`() throws {
     let range = try range("7-120", step: (1, 100))
     #expect(range.contains(FrameRate(7)))
     #expect(range.nearest(to: FrameRate(6)).description == "7/1")
   }
 
-  @Test func `A frame rate range contains one whose steps it all has`() throws {
+  @Test func `A frame rate range can contain a range of coarser steps`() throws {
     let fine = try range("1-120", step: (1, 240))
     let coarse = try range("1-120", step: (1, 120))
     let free = try range("1-120", step: nil)

@@ -134,7 +134,7 @@ struct TracksTests {
     }
   }
 
-  @Test func `A speed ramp lasts by its mean speed and may not cross a cut`() throws {
+  @Test func `The mean speed gives the duration of a speed ramp`() throws {
     var composition = Composition(clip)
     let ramp = SpeedRamp(from: .normal, to: try .of(1, 8))
     try composition.setSpeedRamp(ramp, in: .of(1, 2))

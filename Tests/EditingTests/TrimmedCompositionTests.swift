@@ -85,7 +85,7 @@ struct TrimmedCompositionTests {
     }
   }
 
-  @Test func `A freeze frame belongs to the trimmed range it starts`() throws {
+  @Test func `A freeze frame at a cut belongs to the range after the cut`() throws {
     let source = try source()
     let whole = try RetimingPreset.freeze.composition(
       of: source, at: MediaTime(seconds: 4), width: MediaTime(seconds: 3))

@@ -63,7 +63,7 @@ struct UnreadableValueTests {
     ("available.value", "available_range.start_time.value"),
     ("length.rate", "available_range.duration.rate"),
   ])
-  func `The error for an unreadable project number has its position`(
+  func `An error states where an unreadable project number is`(
     key: String, name: String
   ) throws {
     for value in ["1e308", "\"2\"", "null", "NaN", "-Infinity", "true", "[]", "{}"]

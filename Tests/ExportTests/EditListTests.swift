@@ -238,7 +238,7 @@ struct EditListTests {
 
   /// libavformat drops the frames after a key frame in one case: the key frame is decoded long
   /// before it is shown, and its decoding time is after the end of the edit list.
-  @Test func `FFmpeg decodes all frames of a passthrough with a slow range`() async throws {
+  @Test func `FFmpeg decodes all frames of an export with a slow range`() async throws {
     let plain = directory.file("plain.mp4")
     let keyFrames = [0, 1, 4, 7, 10]
     let isKeyFrame = keyFrames.map { "eq(n,\($0))" }.joined(separator: "+")

@@ -54,7 +54,7 @@ struct ForeignAudioTests {
     (["aac", "-b:a", "256k"], "mkv"),
     (["aac", "-b:a", "256k"], "mp4"), (["mp2", "-b:a", "384k"], "mkv"),
   ])
-  func `Audio of other containers keeps its start and end times`(
+  func `Audio in each container format keeps start and end times`(
     codec: [String], container: String
   ) async throws {
     let source = directory.file("source.wav")

@@ -36,7 +36,7 @@ struct FrameRuleTests {
   }
 
   @Test(arguments: seeds)
-  func `Each output frame shows the frame of the sampling rule`(seed: UInt64) throws {
+  func `Each output frame shows the source frame due at its time`(seed: UInt64) throws {
     let directory = try Scratch()
     let asset = try Asset.made(Self.recipe(seed % 8), in: directory)
     var random = SeededGenerator(seed: seed + 1_000)

@@ -103,7 +103,7 @@ struct MotionTests {
   }
 
   @Test(arguments: SpeedRamp.Easing.allCases)
-  func `A speed ramp by passthrough has each frame once at its time`(
+  func `A passthrough speed ramp shows each frame once at its time`(
     easing: SpeedRamp.Easing
   ) throws {
     let recipe = MovieRecipe.constant(240, count: 480).h264(gop: 60, reordered: true)

@@ -124,7 +124,7 @@ struct OutputTests {
   }
 
   @Test(arguments: [true, false])
-  func `The progress of an export never decreases and reaches total`(isCopy: Bool) throws {
+  func `The progress of an export never falls and reaches the total`(isCopy: Bool) throws {
     let asset = try asset()
     let mode = isCopy ? ExportMode.passthrough() : .constant(FrameRate(50))
     var reported: [Int64] = []

@@ -85,7 +85,7 @@ struct PassthroughTests {
   }
 
   @Test(arguments: [false, true])
-  func `A retimed H.264 passthrough decodes to the same frames`(isReordered: Bool) throws {
+  func `A retimed H.264 passthrough export decodes to equal frames`(isReordered: Bool) throws {
     let recipe = MovieRecipe.constant(240, count: 480).h264(gop: 60, reordered: isReordered)
     let asset = try Asset.made(recipe, in: directory)
     let composition = try asset.retimed([
@@ -167,7 +167,7 @@ struct PassthroughTests {
     #expect(try result.numbers() == (0..<960).map(Int.init))
   }
 
-  @Test func `Random speed changes by passthrough have exact frame times`() throws {
+  @Test func `Randomly retimed passthrough exports have exact times`() throws {
     let recipe = MovieRecipe.constant(240, count: 120).h264(gop: 30, reordered: true)
     let asset = try Asset.made(recipe, in: directory)
     let packets = try frameBytes(asset.path)
@@ -192,7 +192,7 @@ struct PassthroughTests {
     }
   }
 
-  @Test func `A passthrough of a fragmented movie copies all its packets`() throws {
+  @Test func `A passthrough export of fragments copies all packets`() throws {
     var recipe = MovieRecipe.constant(240, count: 240)
     recipe.fragmentMicroseconds = 100_000
     let asset = try Asset.made(recipe, in: directory)

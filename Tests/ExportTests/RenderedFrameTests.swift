@@ -193,7 +193,7 @@ struct RenderedFrameTests {
   }
 
   /// A reader that knows which frames are needed does not decode the others.
-  @Test func `Not decoding unneeded frames does not change needed ones`() throws {
+  @Test func `Skipping unneeded frames does not change the decoded frames`() throws {
     let asset = try Asset.made(
       MovieRecipe.constant(240, count: 96).h264(gop: 48, reordered: true), in: directory)
     var picky = try FrameReader(asset, wanted: (0..<96).map { $0 % 8 == 1 })

@@ -7,7 +7,7 @@ import Testing
 
 /// Properties of ``TimeRange``, ``TimeMapping``, ``Speed`` and ``FrameRate``.
 struct RangeAndMappingTests {
-  @Test func `Ranges contain and overlap times and ranges exactly`() {
+  @Test func `Containment and overlap of time ranges are exact`() {
     forAll(.range) { random in
       let (first, second) = try (random.range(), random.range())
       let time = try random.time()

@@ -181,7 +181,7 @@ import Testing
     #expect(try Self.read(path)[0] == appended[0])
   }
 
-  @Test func `Refuses a sample time that does not increase or leaps`() throws {
+  @Test func `Refuses a sample time that goes back or jumps far ahead`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var movie = try Self.writer(path)

@@ -29,7 +29,7 @@ struct MovieFileTests {
     #expect(!FileLock.isHeld(on: path))
   }
 
-  @Test func `Discarding a movie removes only its own file`() throws {
+  @Test func `Discarding a movie removes no file that took its name`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     try MovieFile(creating: path, overwrites: false).discard()

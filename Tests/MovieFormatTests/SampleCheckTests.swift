@@ -7,7 +7,7 @@ import Testing
 
 /// The checksum that shows whether all of a sample reached the disk.
 struct SampleCheckTests {
-  @Test func `The checksum of a sample in pieces is that of the whole`() {
+  @Test func `Checking a sample in pieces gives the same checksum`() {
     var random = SeededGenerator(seed: 512)
     for _ in 0..<300 {
       let count = Int.random(in: 1...5_000, using: &random)

@@ -55,7 +55,7 @@ struct DecodeJobTests {
     #expect(try #require(next.given.first) >= due(rate: 1) - next.given.count)
   }
 
-  @Test func `A reverse decode job ends when playback has passed them`() throws {
+  @Test func `A reverse decode job ends when playback passed its frames`() throws {
     try stage.player.setRate(-1)
     let (job, given) = try decode(each: 5)
     #expect(job.frames.count >= 4 && given == job.frames)

@@ -10,7 +10,7 @@ import Testing
 struct FaceRollTests {
   /// Testing all images takes some minutes.
 
-  @Test func `Tilted faces are found with the expected roll angle`() async throws {
+  @Test func `Tilted faces are found with the labeled roll angle`() async throws {
     let images = try await FaceImages()
     let names = RunSize.isFull ? images.labeledNames : ["2008_001009", "2008_002506"]
     let angles = RunSize.isFull ? [-45.0, -30, -15, 0, 15, 30, 45] : [-30.0, 30]

@@ -174,7 +174,7 @@ struct MovieGeometryTests {
   }
 
   @Test(arguments: [VideoOutputSettings.raw, .ffv1, .h264], [false, true])
-  func `Each encoded frame of a zoom has the zoom factor of its time`(
+  func `Each encoded frame has the zoom factor of its capture time`(
     codec: VideoOutputSettings, decodes: Bool
   ) throws {
     if codec == .raw, decodes { return }  // MJPEG cannot be stored uncompressed.

@@ -39,7 +39,7 @@ import Testing
     SegmentSettings(duration: duration) { scratch.file("file\($0).mov") }
   }
 
-  @Test func `Files of one second together have each frame once`() async throws {
+  @Test func `A take in files of one second stores each frame once`() async throws {
     let scratch = try Scratch()
     let count = Self.fileCount
     var settings = RecordingSettings(path: scratch.file("unused.mov"))

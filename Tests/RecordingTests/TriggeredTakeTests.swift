@@ -59,7 +59,7 @@ struct TriggeredTakeTests {
   }
 
   @Test(arguments: [1, 2, 3, 4] as [UInt64])
-  func `Clips of overlapping triggers have exactly their frames`(
+  func `Overlapping clips each have the frames around the trigger`(
     seed: UInt64
   ) throws {
     var random = SeededGenerator(seed: seed)

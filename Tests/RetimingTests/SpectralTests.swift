@@ -22,7 +22,7 @@ struct SpectralTests {
   }
 
   @Test(
-    "Spectral stretching moves a click by few samples",
+    "Spectral stretching moves a click by at most 60 ms",
     arguments: [(1, 2, 7.0), (1, 4, 25), (1, 8, 60), (2, 1, 3)] as [(Int64, Int64, Double)])
   func onset(above: Int64, below: Int64, milliseconds: Double) throws {
     let retimer = try AudioRetimer(algorithm: .spectral, sampleRate: 48_000, channelCount: 1)

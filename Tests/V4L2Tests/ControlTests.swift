@@ -252,7 +252,7 @@ struct ControlTests {
     }
   }
 
-  @Test func `Setting the V4L2 priority fails if another program has more`() throws {
+  @Test func `Another program with a higher V4L2 priority blocks a change`() throws {
     let driver = ScriptedControls([])
     try withDevice(driver) { device in
       #expect(try device.priority() == .interactive)

@@ -48,7 +48,7 @@ extension VividTests {
     }
 
     @Test(arguments: [997.0, 440.0])
-    func `A recorded -12 dBFS tone has the expected level and times`(hertz: Double) async throws {
+    func `A tone played at -12 dBFS is recorded at the same level`(hertz: Double) async throws {
       let file = "\(NSTemporaryDirectory())/tone.raw"
       try Loopback.writeTone(file, dBFS: -12, hertz: hertz, seconds: 8)
       let microphone = try CaptureDevice.named(Loopback.capture)

@@ -32,7 +32,7 @@ extension VividTests {
     }
 
     @Test(.enabled(if: Vivid.multiPlanarNode != nil, "LAB_VIVID makes no multi-planar vivid"))
-    func `A single-plane buffer of a multi-planar device is a texture`() async throws {
+    func `Imports a single-plane buffer of a multi-planar device`() async throws {
       try await compare(Vivid.multiPlanarNode ?? "", "yuyv")
     }
 

@@ -46,7 +46,7 @@ enum ContractTakes {
 @Suite(.serialized, .enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
 struct ContractTakeTests {
   @Test(arguments: ContractTakes.finished)
-  func `Reading a finished take gives the output of its fixture`(name: String) async throws {
+  func `The output of reading a finished take matches its fixture`(name: String) async throws {
     let scratch = try Scratch()
     try await ContractTakes.unpack(name, into: scratch)
     var transcript = Transcript(in: scratch)

@@ -124,7 +124,7 @@ struct ForeignFileTests {
     #expect(video["mirrored"] as? Bool == true && video["rotation"] as? Int == 0)
   }
 
-  @Test func `The error for a project without media says so`() async throws {
+  @Test func `The error for a project without media names the reason`() async throws {
     let project = """
       <fcpxml version="1.9"><resources/><project><sequence><spine>
       <title name="Hello" offset="0s" duration="1s"/></spine></sequence></project></fcpxml>

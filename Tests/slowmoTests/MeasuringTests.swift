@@ -13,7 +13,7 @@ struct MeasuringTests {
 
   // Tracking by color ends before the dashed line, which has the color of the ball.
   @Test(arguments: [("patch", "0.2", 103, "0.8", 144), ("color", "0.1", 143, "0.28", 44)])
-  func `A tracked ball has the expected position and speed`(
+  func `A tracked ball has the position and speed of its formula`(
     method: String, start: String, top: Int, end: String, count: Int
   ) async throws {
     let scratch = try Scratch()
@@ -147,7 +147,7 @@ struct MeasuringTests {
     #expect(measured[0]["pixels"] as? Double == 0 && measured[2]["degrees"] is NSNull)
   }
 
-  @Test func `A signal ends a still that waits for a named pipe`() async throws {
+  @Test func `A signal ends the command still that waits for a named pipe`() async throws {
     let scratch = try Scratch()
     let script = """
       mkfifo pipe.png

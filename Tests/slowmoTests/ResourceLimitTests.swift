@@ -126,7 +126,7 @@ struct ResourceLimitTests {
     #expect(finished.errors.split(separator: "\n").count == 1, "\(finished.errors)")
   }
 
-  @Test func `A low memory limit ends exports and photos with one error`() async throws {
+  @Test func `A low memory limit ends exports and photos with an error`() async throws {
     let scratch = try Scratch()
     let finished = try await bash(
       """

@@ -66,7 +66,7 @@ struct SameNameTests {
     return MovieSummary(width: width, count: try #require(count))
   }
 
-  @Test func `The command that succeeds leaves its file at a shared path`() async throws {
+  @Test func `Two commands with one output leave the successful movie`() async throws {
     var random = SystemRandomNumberGenerator()
     let pairs = RunSize.cases(6, full: 200)
     let sources = try Scratch()

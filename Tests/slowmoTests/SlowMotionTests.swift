@@ -92,7 +92,7 @@ struct SlowMotionTests {
     #expect(try await packetRate(constant) == "30/1")
   }
 
-  @Test func `Ranges of an export keep their speeds and end with the audio`() async throws {
+  @Test func `Video with several speed ranges ends with its audio`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let path = scratch.file("two.mov")
