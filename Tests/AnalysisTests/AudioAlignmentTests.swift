@@ -32,7 +32,7 @@ struct AudioAlignmentTests {
       var (real, imaginary) = (
         [Float](repeating: 0, count: count), [Float](repeating: 0, count: count)
       )
-      // A spectrum like that of speech, up to 6 kHz.
+      // A speech-like spectrum, up to 6 kHz.
       for index in 1..<count / 8 {
         let level = 1 / (1 + Double(index) / Double(count / 48))
         (real[index], imaginary[index]) = (

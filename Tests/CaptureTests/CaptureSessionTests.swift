@@ -147,7 +147,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     session.removeInput(one)
     try session.addInput(two)
     try await session.commitConfiguration()
-    // Waiting frames of the first camera may still come before those of the second.
+    // Waiting frames of the first camera may still come before frames of the second one.
     var seen = await width()
     while seen == 128 { seen = await width() }
     #expect(seen == 192 && session.isRunning)

@@ -112,7 +112,8 @@ struct MicrophoneSessionTests {
         .interruptionEnded(microphone, .deviceGone),
       ])
     #expect(session.isRunning && !session.isInterrupted && session.interruptedInputs.isEmpty)
-    // The old blocks come first, then those of a new stream that begins at the card's position.
+    // The old blocks come first. Then come blocks of a new stream, which begins at the card's
+    // position.
     var positions: [Int64] = []
     for await block in listening.output.blocks {
       listening.credits.signal()

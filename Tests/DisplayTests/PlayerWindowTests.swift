@@ -154,7 +154,7 @@ struct PlayerWindowTests {
     stage.player.seek(to: MediaTime(21, over: 240))
     try stage.refresh()
     let pixels = try stage.window.pixels()
-    // The same frame is decoded and rotated by libav.
+    // The expected image is decoded and rotated by libav.
     let frame = try #require(stage.player.frame(at: stage.clock.now))
     var converter = FrameConverter(to: .rgb24, isFullRange: true)
     let upright = try converter.convert(frame.image).rotated(by: rotation)

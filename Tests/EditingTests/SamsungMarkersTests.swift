@@ -29,7 +29,7 @@ struct SamsungMarkersTests {
 
   private let ranges = "1000:2000:4*2500:3000:1"
 
-  @Test func `Samsung slow-motion ranges have the speed of their level`() throws {
+  @Test func `The level of a Samsung slow-motion range gives its speed`() throws {
     let tail = trailer(("Other", "x"), ("SlowMotion_Data", ranges))
     let markers = try #require(try SlowMotionMarkers(samsungTrailer: tail))
     #expect(

@@ -18,7 +18,7 @@ struct SlowMotionMarkersTests {
     AAEBAAAAAAAAABcAAAAAAAAAAAAAAAAAAACP
     """
 
-  /// The same file with additional keys, and with numbers of other types.
+  /// The iPhone file with additional keys, and with numbers of other types.
   private static let crowded = """
     YnBsaXN0MDDTAQIDBBksWnNsb3dNb3Rpb25jAOUA5AD2XxAoeHh4eHh4eHh4eHh4eHh4eHh4eHh4\
     eHh4eHh4eHh4eHh4eHh4eHh4eNIFBgcIVHJhdGVXcmVnaW9ucyM/wAAAAAAAAKEJ0QoLWXRpbWVS\
@@ -50,7 +50,7 @@ struct SlowMotionMarkersTests {
     """
   }
 
-  @Test func `An iPhone AAE file gives the range and the speed`() throws {
+  @Test func `An iPhone AAE file gives the slow-motion range and speed`() throws {
     for data in [Self.plain, Self.crowded] {
       let markers = try SlowMotionMarkers(aae: aae(data))
       let range = try TimeRange(

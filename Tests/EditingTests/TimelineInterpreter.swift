@@ -95,7 +95,7 @@ extension TimelineItem {
   }
 }
 
-/// The same tree as a document.
+/// The timeline tree, written as OpenTimelineIO JSON.
 extension TimelineItem {
   private static func time(_ seconds: Rational) -> String {
     """

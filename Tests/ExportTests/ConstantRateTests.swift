@@ -188,7 +188,7 @@ struct ConstantRateTests {
   /// The painted code values 32 and 208 in the full range of JPEG must be the same gray levels
   /// after the export.
   @Test(arguments: VideoEncoding.all)
-  func `Gray levels survive a change of codec and range`(codec: VideoEncoding) throws {
+  func `Gray levels survive a change of codec and color range`(codec: VideoEncoding) throws {
     let asset = try Asset.made(.constant(30, count: 6, timescale: 90_000), in: directory)
     let report = try ExportSession(Composition(asset), of: asset).export(settings(30, 1, codec))
     var reader = try FrameReader(try Asset(path: report.path))

@@ -64,7 +64,7 @@ struct DamagedFrameTests {
     #expect(frames.map(\.hash) == shown.enumerated().filter { $0.offset != 7 }.map(\.element))
   }
 
-  @Test func `Undecodable first and last frames show the nearest good one`()
+  @Test func `An undecodable first or last frame shows the nearest frame`()
     async throws
   {
     let asset = try await damaged([0, 1, 12, 13, 29])
@@ -98,7 +98,7 @@ struct DamagedFrameTests {
     ["-c:v", "libx264", "-bf", "2", "-g", "20"], ["-c:v", "libx264", "-bf", "0"],
     ["-c:v", "mjpeg"],
   ])
-  func `The readable part of a truncated file is read and copied`(
+  func `The readable part of a truncated file is exported`(
     options: [String]
   ) async throws {
     let (whole, cut) = try await cutOff(options)

@@ -304,7 +304,7 @@ struct MotionTests {
       let loudest = try #require(near.indices.max { abs(near[$0]) < abs(near[$1]) })
       #expect((-48...96).contains(loudest - position), "\(loudest) for \(position)")
     }
-    // The same composition, reversed.
+    // The composition with the ramp is reversed.
     var back = composition
     try back.reverse(TimeRange(start: .zero, end: back.duration))
     let mirrored = try ExportSession(back, of: asset).export(varispeed)

@@ -198,7 +198,7 @@ struct WholeFileTests {
     #expect(FileLocation(scratch.file("hard")).name != position.name)
   }
 
-  @Test func `Writes bytes at their offset and reports a full disk`() throws {
+  @Test func `Writes bytes at an offset of a file and reports a full disk`() throws {
     let scratch = try Scratch()
     let path = try scratch.write([1, 2, 3], as: "a.bin")
     let file = try RandomAccessFile(opening: path)

@@ -43,7 +43,7 @@ struct MediaTimeTests {
     #expect(code { _ = try MediaTime(MediaTime.zero - least) } == .overflow)
   }
 
-  @Test func `Times compare as their exact values do`() {
+  @Test func `Times are compared by their exact values`() {
     forAll(.timeComparison) { random in
       let (left, right) = try (random.time(), random.time())
       let order = Fraction(left).compared(to: Fraction(right))

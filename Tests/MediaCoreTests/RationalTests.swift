@@ -48,7 +48,7 @@ struct RationalTests {
     }
   }
 
-  @Test func `Rationals compare and hash as their exact values do`() {
+  @Test func `Rationals are compared and hashed by their exact values`() {
     forAll(.rationalComparison) { random in
       let left = try random.rational()
       let right = try random.below(4) == 0 ? nextTo(left) : random.rational()
@@ -124,7 +124,7 @@ struct RationalTests {
 
   private let least = Rational(Int128.min)
 
-  /// The same fraction, or one so close that only 256 bits distinguish them.
+  /// A fraction equal to `number`, or so close that only 256 bits distinguish the two.
   private func nextTo(_ number: Rational) throws -> Rational {
     guard number.numerator < .max, number.denominator < .max else { return number }
     return Rational(number.numerator + 1, over: number.denominator + 1)

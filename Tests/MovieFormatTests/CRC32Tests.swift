@@ -15,7 +15,7 @@ struct CRC32Tests {
     return ~sum
   }
 
-  @Test func `The checksum of 123456789 is the check value of CRC-32`() {
+  @Test func `CRC-32 of the text 123456789 is the standard check value`() {
     let digits = Array("123456789".utf8)
     #expect(digits.withUnsafeBytes { CRC32.checksum(of: $0) } == 0xCBF4_3926)
   }

@@ -218,7 +218,7 @@ struct PhotoFileTests {
     #expect(throws: MediaError.self) { try sample.jpegData(quality: 0) }
   }
 
-  @Test func `Uses the image directory of the XDG user directories`() async throws {
+  @Test func `Photos are stored in the XDG image directory by default`() async throws {
     let scratch = try Scratch()
     func path(_ variables: [String: String]) throws -> String {
       try UserImageDirectory.path { variables[$0] }

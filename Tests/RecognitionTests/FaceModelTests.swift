@@ -36,7 +36,7 @@ struct FaceModelTests {
     var numbers = try FaceModel(path: FaceImages.model).numbers
     numbers.weights.removeSubrange(3_101...)
     numbers.viewCount = 1
-    // The same number of cells, each twice as large.
+    // The window has the same number of cells, and each is twice as large.
     numbers.cellSize = 16
     (numbers.windowWidth, numbers.windowHeight) = (160, 160)
     // Trailing bytes are ignored: the Python module stores two more numbers.

@@ -60,7 +60,7 @@ struct RecoveryTests {
     return unfinished
   }
 
-  /// The same file with a journal that guarantees none of the file's bytes.
+  /// The unfinished file with a journal that guarantees none of its bytes.
   private static func unsynced(_ bytes: [UInt8], _ scratch: Scratch) throws -> [UInt8] {
     var bytes = bytes
     let file = try MovieBoxes(opening: try scratch.write(bytes, as: "synced.mov"))

@@ -242,7 +242,7 @@ struct OnsetTests {
     for frequency in [100.0, 1000, 8000, 12_000] {
       let step = 2 * .pi * frequency / 44_100
       let samples = (0..<2000).map { Float(0.5 * sin(step * Double($0))) }
-      // The wanted signal is that of sample 900, later by `rest` samples.
+      // The wanted signal starts `rest` samples after sample 900.
       let wanted = (0..<600).map { Float(0.5 * sin(step * (900 + Double($0) + rest))) }
       let found = CrossCorrelation.remainder(of: wanted, around: 900, in: samples)
       #expect((found - rest).magnitude < 0.001, "\(frequency) Hz: \(found)")

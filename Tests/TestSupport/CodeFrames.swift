@@ -48,13 +48,13 @@ package struct CodeFrames: Sendable {
       try Data(contentsOf: URL(fileURLWithPath: path(frame))).suffix(Self.width * Self.height))
   }
 
-  /// Writes a movie of a part of the first frame, which moves to the left from frame to frame.
+  /// Writes a movie in which a part of the first frame moves to the left.
   ///
   /// - Parameters:
   ///   - path: The movie, which ffmpeg writes as MJPEG.
   ///   - count: The number of frames, 240 of them a second.
-  ///   - step: The motion in pixels.
-  ///   - width: The width of the part, whose center is that of the frame.
+  ///   - step: The motion from frame to frame, in pixels.
+  ///   - width: The width of the part, which is in the center of the frame.
   ///   - height: The height of the part.
   /// - Throws: The error output of ffmpeg.
   package func writeMovie(

@@ -69,10 +69,10 @@ package enum CopyJudge {
   ///
   /// - Parameters:
   ///   - path: The path of the file.
-  ///   - countsHidden: Whether to include frames shown for one tick only. Copies hide frames that
-  ///     way when only other frames need them.
+  ///   - countsHidden: Whether to include frames that are shown for only one tick. An export hides
+  ///     a frame that way if it is needed only to decode other frames.
   ///   - ignoresEdits: Whether to include frames that the edit list of a QuickTime or MP4 file leaves
-  ///     out. A copy of such a file may hide them for one tick, because others need them.
+  ///     out. An export may hide these frames for one tick, because other frames depend on them.
   /// - Returns: The frames in presentation order.
   /// - Throws: `FFmpeg.Failure` when `ffmpeg` fails.
   package static func frames(

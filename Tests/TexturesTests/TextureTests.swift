@@ -51,7 +51,7 @@ struct TextureTests {
     return try scaler.convert(patches())
   }
 
-  /// The same image, with both chroma components in one plane.
+  /// An image with both chroma components joined in one plane.
   private func joined(_ frame: MediaFrame, _ format: LibAVPixelFormat) throws -> MediaFrame {
     let joined = try MediaFrame.video(
       width: Self.width, height: Self.height, pixelFormat: format)

@@ -69,7 +69,7 @@ struct ContractMask {
     ],
     elements: ["gaps"], objects: ["cost"], lists: ["warnings"], showsErrors: false)
 
-  /// The same mask for takes in which a busy machine may lose frames.
+  /// The mask ``live`` for takes in which a busy machine may lose frames.
   static var liveWithOrWithoutGaps: ContractMask {
     var mask = live
     mask.elements = []

@@ -22,7 +22,7 @@ struct ContractRecordTests {
     "record file:mjpeg.mov?pace=max -o h.mov --report /dev/full -y --json --progress none",
     "record file:mjpeg.mov?pace=max -o i.mov --exec false --json --progress none",
     "record file:mjpeg.mov?pace=max -o k{n}.mov --segment 100ms --tag make=Acme --json --progress none",
-    // The same take with its report as text.
+    // The previous take, with its report as text.
     "record file:mjpeg.mov?pace=max -o j.mov --codec copy --progress none",
     "record file:mjpeg.mov -o k.mov --dry-run --json",
     "record synthetic:640x480@240 -o l.mov --dry-run --json",

@@ -10,7 +10,7 @@ struct MessageTests {
 
   init() throws { scratch = try Scratch() }
 
-  /// A movie of 60 frames per 1.001 s with a key frame every 60 frames, two such seconds long.
+  /// A movie of 120 frames at 60000/1001 fps, with a key frame every 60 frames.
   private func clip() throws -> String {
     var recipe = MovieRecipe.constant(60, count: 120).h264(gop: 60, reordered: false)
     recipe.timescale = 60_000

@@ -101,7 +101,7 @@ struct PaintedSlotTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `Each output frame shows the frame that a model selects`(kind: Kind) async throws {
+  func `Output frames show the source frames of a reference model`(kind: Kind) async throws {
     let directory = try Scratch()
     let (asset, numbers) = try await take(kind, in: directory)
     let source = try asset.mediaSource()

@@ -138,7 +138,7 @@ struct PlayEditTests {
     #expect(played["written"] as? Bool == false && played["output"] is NSNull)
   }
 
-  @Test func `Invalid outputs are rejected before playback starts`() async throws {
+  @Test func `Invalid output files of play are rejected before playback`() async throws {
     let nameless = try await play("0 w")
     #expect(nameless.status == 64 && nameless.output.contains("the key w has no file"))
     _ = try scratch.write([1], as: "taken.otio")

@@ -92,7 +92,7 @@ struct PlayWindowTests {
     #expect(finished.errors.isEmpty)
   }
 
-  @Test func `The error without slowmo-full says how to install it`() async throws {
+  @Test func `The error for a missing slowmo-full says how to install it`() async throws {
     let alone = scratch.file("slowmo")
     try FileManager.default.copyItem(atPath: slowmoPath, toPath: alone)
     let finished = try await run(alone, ["play", try await Takes.plain()], in: scratch.path)
