@@ -4,9 +4,9 @@
 //
 //   AVCam [--script FILE] [DEVICE ...]
 //
-// space takes a photo, or starts and ends a movie; m changes between photo and movie, c the camera;
-// l enables Live Photos, f changes the flash; a click focuses and exposes; q quits. A script presses
-// the same keys; see Script.swift.
+// Keys: space takes a photo, or starts and ends a movie. m switches between photos and movies, and c
+// switches the camera. l enables Live Photos, f changes the flash mode, and q quits. A click focuses
+// and exposes at that point. A script presses the same keys; see Script.swift.
 import Overcrank
 
 var names = Array(CommandLine.arguments.dropFirst())

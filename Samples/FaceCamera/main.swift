@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Prints the faces that a camera shows, each with its id when it comes, and draws the boxes of the
-// frame with the most faces into faces.svg, on the newest image of that moment, faces.jpg. A box turns
-// with the roll and the yaw of its face. If the camera has regions, its exposure and its focus follow
-// the largest face, or stay at a point of the image, from 0,0 to 1,1. Ends with Ctrl-C, or with the file
-// that is played as a camera.
+// Prints each face that a camera shows, with the face id, when the face appears. Draws the face boxes
+// of the frame with the most faces into faces.svg, on top of the camera image faces.jpg. A box rotates
+// with the roll of the face, and gets narrower with the yaw. If the camera supports regions of
+// interest, its exposure and focus follow the largest face, or stay at a point of the image from 0,0
+// to 1,1. Ends with Ctrl-C, or at the end of a file camera.
 //
 //   FaceCamera [DEVICE] [X,Y]
 import Glibc

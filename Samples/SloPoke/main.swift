@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The workflow of the SloPoke sample (WWDC 2013, session 610), call by call. Locks the frame
-// duration of the fastest format, records a movie, slows down its middle, plays that with each pitch
-// algorithm and at several speeds, and exports it in two ways.
+// duration of the fastest format, records a movie, and slows down the middle of the movie. Plays the
+// result with each pitch algorithm and at several speeds, and exports it by two methods.
 //
 //   SloPoke [DEVICE]
 import Overcrank

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A camera with a zoom: moves a slider in steps, zooms smoothly to the greatest factor, and cancels
-// that half-way. Writes an image of each: zoom_1.png to zoom_4.png.
+// A camera with zoom: moves a zoom slider in steps, starts a smooth zoom to the greatest factor, and
+// cancels the smooth zoom half-way. Writes an image after each of these: zoom_1.png to zoom_4.png.
 //
 //   ZoomCamera [DEVICE]
 import Glibc

@@ -5,7 +5,7 @@ import OvercrankALSA
 import TestSupport
 import Testing
 
-/// `AudioDevice`, on a simulated audio card.
+/// Audio devices, simulated by a fake audio card.
 struct AudioDeviceTests {
   @Test(arguments: [
     ("pcmC0D1c", "hw:0,1"), ("pcmC12D0c", "hw:12,0"), ("pcmC0D1p", nil), ("controlC0", nil),
@@ -37,7 +37,7 @@ struct AudioDeviceTests {
     return FakeAudioCard(description)
   }
 
-  /// Reads the available samples as 16-bit samples of one channel.
+  /// Reads the available samples of a device with one 16-bit channel.
   private func read(_ device: borrowing AudioDevice, _ count: Int) throws -> [Int16] {
     var samples = [Int16](repeating: 0, count: count)
     let read = try samples.withUnsafeMutableBytes { memory in

@@ -74,7 +74,7 @@ struct AudioAlignmentTests {
   {
     var (errors, widths, covered): ([Double], [Double], Int) = ([], [], 0)
     for seed in 0..<100 as Range<UInt64> {
-      // 30 dB below the audio.
+      // The noise is 30 dB below the audio.
       let pair = Recordings(seed: seed, noise: 0.0316)
       let found = try Self.measured(pair.first, pair.second)
       #expect(found.method == .audio && found.confidence > 0.5)
@@ -113,7 +113,7 @@ struct AudioAlignmentTests {
 
   @Test func `Measures clock drift and the time to which an offset applies`() throws {
     let pair = Recordings(seed: 5, noise: 0.01)
-    // The second clock is 80 millionths slow: its samples are further apart.
+    // The second clock is 80 ppm slow, so its samples are further apart.
     let drift = 80e-6
     let stretched = (0..<pair.first.count - 100).map { index -> Float in
       let position = Double(index) * (1 + drift)

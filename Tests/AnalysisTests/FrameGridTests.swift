@@ -6,7 +6,7 @@ import Testing
 
 @testable import OvercrankAnalysis
 
-/// The position and length of gaps, from frame times alone.
+/// Finds the positions and lengths of gaps from frame times alone.
 struct FrameGridTests {
   /// The frame rate in fps, the timescale in ticks per second, and the jitter as a fraction of the
   /// frame period.

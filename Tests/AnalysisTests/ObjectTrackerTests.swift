@@ -8,7 +8,7 @@ import Testing
 
 @testable import OvercrankAnalysis
 
-/// A round spot with smooth edges.
+/// The share of a pixel that a disk with smooth edges covers.
 private func disk(_ x: Int, _ y: Int, _ center: ImagePoint, radius: Double) -> Double {
   let distance = hypot(Double(x) + 0.5 - center.x, Double(y) + 0.5 - center.y)
   return min(1, max(0, radius - distance + 0.5))
@@ -159,7 +159,7 @@ struct ObjectTrackerTests {
   }
 }
 
-/// Distances, angles and scales.
+/// Measurements of distances and angles in an image, and of its scale.
 struct ImageMeasurementTests {
   @Test func `Point uncertainty is included in distances and angles`()
     throws

@@ -16,7 +16,7 @@ struct PaintedMovie {
   var times: [Int64]
   var end: Int64
 
-  /// Frames at a constant rate.
+  /// Makes a movie with frames at a constant rate.
   init(width: Int = 64, height: Int = 48, rate: Int64, count: Int) {
     (self.width, self.height) = (width, height)
     times = (0..<Int64(count)).map { $0 * 240_000 / rate }

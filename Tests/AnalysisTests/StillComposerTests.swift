@@ -54,7 +54,7 @@ struct StillComposerTests {
     #expect(decoded.bytes == sheet.pixels.bytes)
   }
 
-  /// A ball of 9 pixels that moves 4 pixels a frame to the right.
+  /// A movie of a 9-pixel ball that moves 4 pixels per frame to the right.
   private static func ball(_ scratch: Scratch, count: Int = 40) throws -> Asset {
     try PaintedMovie(width: 180, height: 40, rate: 240, count: count)
       .write(
@@ -108,7 +108,8 @@ struct StillComposerTests {
     var settings = StillComposer.FinishSettings(column: 90, slitWidth: 3)
     let finish = try StillComposer(asset).photoFinish(settings)
     #expect(finish.pixels.width == 120 && finish.pixels.height == 40 + 28)
-    // The center crosses in frame 20; the ball covers the line in frames 19 to 21.
+    // The center of the ball crosses the line in frame 20. The ball covers the line in frames 19 to
+    // 21.
     for slot in 0..<40 {
       #expect(Self.isBall(finish, 3 * slot + 1) == (19...21).contains(slot), "\(slot)")
     }

@@ -8,7 +8,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// The audit of movies, with faults planted in their times and images.
+/// Audits movies that have deliberate faults in their times and images.
 struct TimingAuditTests {
   private let scratch: Scratch
 
@@ -84,7 +84,7 @@ struct TimingAuditTests {
     #expect(try TimingAudit(of: asset(half)).problems == [.statedRate])
     #expect(
       try TimingAudit(of: asset(half), expecting: 240).problems == [.unexpectedRate, .statedRate])
-    // A movie in slow motion plays slower than it was captured.
+    // A slow-motion movie plays slower than it was captured.
     var slow = recipe(.mjpeg, 30, count: 40)
     slow.metadata = ["com.android.capture.fps": "240"]
     let slowed = try TimingAudit(of: asset(slow), expecting: 240)

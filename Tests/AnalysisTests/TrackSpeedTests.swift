@@ -24,7 +24,7 @@ struct TrackSpeedTests {
     var acceleration: Double { self == .accelerated ? 0.4 : 0 }
   }
 
-  /// 20 runs, or 100 in a full test run.
+  /// This runs 20 times, or 100 times in a full test run.
   @Test(arguments: ObjectTracker.Method.allCases, Motion.allCases)
   func `The uncertainty covers the true speed of a tracked object`(
     method: ObjectTracker.Method, motion: Motion
@@ -159,7 +159,7 @@ struct TrackSpeedTests {
     }
     print("short track: \(tally)")
     #expect(tally.covered * 100 >= 95 * tally.count)
-    // With fewer positions, their scatter is less certain and an acceleration has more weight.
+    // With fewer positions, the scatter is less certain and an acceleration has more influence.
     #expect(tally.width <= (count > 4 ? 5 : 8) * tally.deviation)
   }
 }

@@ -61,7 +61,7 @@ struct AssetReaderTests {
     }
   }
 
-  /// Ranges of the clip of 0.625 s, and the frames that are visible in them.
+  /// Time ranges in a clip of 0.625 s, and the frames that are visible in each.
   private static let ranges: [(range: ClosedRange<Int64>, frames: Range<Int>)] = [
     // In units of 1/480 s. A frame lasts two units.
     (0...300, 0..<150), (120...180, 60..<90), (121...181, 60..<91), (298...9_999, 149..<150),
@@ -122,7 +122,8 @@ struct AssetReaderTests {
         #expect(expected.isEmpty)
         continue
       }
-      // A part of the track that begins at a key frame and has every frame of the range.
+      // The samples are a part of the track that begins at a key frame and has every frame of the
+      // range.
       let start = try #require(times.firstIndex(of: first.presentationTimeStamp))
       #expect(bytes(given) == Array(bytes(all)[start..<start + given.count]))
       #expect(first.isKeyFrame && first.presentationTimeStamp <= range.start)

@@ -103,7 +103,7 @@ struct AudioReaderTests {
     #expect(zip(ours[1], theirs[1]).allSatisfy { $0 == $1 })
   }
 
-  /// The center of the energy of a range, in samples; nil for silence.
+  /// The sample at the center of a range's energy; nil for silence.
   private func centroid(_ samples: [Float], in range: Range<Int>) -> Double? {
     var (weight, sum) = (0.0, 0.0)
     for position in range {

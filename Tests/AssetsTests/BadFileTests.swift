@@ -52,7 +52,7 @@ struct BadFileTests {
     expect(try directory.write(random, as: "random.mov"), .invalidData)
   }
 
-  /// Root may read every file, so this test needs another user.
+  /// This test needs a user other than root, who may read every file.
   @Test(.enabled(if: getuid() != 0, "root may read every file"))
   func `An unreadable file gives a permission error`() throws {
     let path = try directory.write([1, 2, 3], as: "private.mov")

@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankAssets
 
-/// The index of a movie, kept in a file next to it.
+/// The frame index of a movie, saved in a file next to it.
 struct KeptIndexTests {
   private let directory: Scratch
 

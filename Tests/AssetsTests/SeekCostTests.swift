@@ -5,7 +5,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// The packets that a seek decodes, counted.
+/// The number of packets that a seek decodes.
 struct SeekCostTests {
   private let directory: Scratch
 

@@ -18,7 +18,8 @@ private struct Log: Equatable {
   var lostKernel = 0
 }
 
-/// Runs the loop over a script with a queue that never fills, and accounts for the frames.
+/// Runs a capture loop over a scripted driver with a queue that never fills, and counts frames and
+/// losses.
 private func capture(
   _ steps: [ScriptedDriver.Step], rate: FrameRate, limit: CaptureLimit = CaptureLimit(),
   capacity: Int = 64 << 20,
@@ -348,7 +349,7 @@ struct CaptureLoopTests {
   }
 }
 
-/// A sink that may keep buffers, but takes none.
+/// A sink that is allowed to keep buffers, but keeps none.
 private final class KeepingSink: FrameSink {
   let allowed = Atomic<Int>(-1)
   var keeping: FrameKeeping { .always }

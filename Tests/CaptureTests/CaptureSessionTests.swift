@@ -29,7 +29,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     for output in outputs { try session.addOutput(output) }
     #expect(!session.canAddOutput(outputs[1]))
     #expect(session.connections.count == 2)
-    // An output has one camera: the first.
+    // An output is connected to only one camera, the first.
     try session.addInput(other)
     #expect(session.connections.allSatisfy { $0.input === camera })
     session.removeOutput(outputs[0])
@@ -287,14 +287,14 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(session.isRunning && session.sessionPreset == .low)
     let smallest = formats.map { $0.width * $0.height }.min()
     #expect(inputs[0].format.width * inputs[0].format.height == smallest)
-    // The kept sample has the old mode; new frames have the new one.
+    // The sample that was kept has the old mode, and new frames have the new mode.
     var sample = await iterator.next(isolation: #isolation)
     while let next = sample, next.formatDescription.width != inputs[0].format.width {
       sample = await iterator.next(isolation: #isolation)
     }
     let old = try #require(kept?.formatDescription)
     #expect(sample != nil && old.width * old.height == largest)
-    // The other camera lacks this size: it is not added, and nothing changes.
+    // The other camera does not support this size, so it is not added and nothing changes.
     try session.setSessionPreset(.hd1280x720)
     let mode = inputs[0].format.id
     let error = #expect(throws: MediaError.self) { try session.addInput(inputs[1]) }

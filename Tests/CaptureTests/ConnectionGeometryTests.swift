@@ -34,7 +34,7 @@ import Testing
         negotiatedFrameRate: FrameRate(240), maximumByteCount: 64 * 48 * 3))
   }
 
-  /// The image as a camera of a format delivers it.
+  /// The image in the format in which a camera delivers it.
   private func image(_ fourcc: String) throws -> (FrameDelivery.Layout, [UInt8]) {
     let gray = CornerImage.gray(width: 64, height: 48)
     switch fourcc {
@@ -188,7 +188,7 @@ import Testing
       await first.frames.first { $0.formatDescription.width == 480 })
     #expect(rotated.image != nil)
     await session.stopRunning()
-    // A second output without rotation keeps the driver from flipping.
+    // A second output that wants no rotation keeps the driver from flipping frames.
     try connection.setVideoRotationAngle(180)
     try session.addOutput(second)
     try await session.startRunning()

@@ -132,7 +132,7 @@ struct ControlAssignmentTests {
       ("=1", "bad_assignment", "write NAME=VALUE, such as gain=64"),
     ])
   func refusals(text: String, code: String, recovery: String) throws {
-    // The valid assignment before it is not applied either.
+    // A valid assignment before the invalid one is not applied either.
     let error = try #require(throws: MediaError.self) { try set("do_white_balance=1", text) }
     #expect(error.code.rawValue == code, "\(error)")
     #expect(error.recoverySuggestion == recovery)

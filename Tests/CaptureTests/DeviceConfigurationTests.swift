@@ -17,7 +17,7 @@ private func onMachine<Result>(
   return try DeviceSystem.$calls.withValue(machine) { try body(machine) }
 }
 
-/// The error of another program that sets the camera to another mode, or nil if that succeeds.
+/// The error that another program gets when it sets another mode, or nil if it succeeds.
 private func errorOfForeignFormat() -> DeviceError.Reason? {
   do throws(DeviceError) {
     var other = try VideoDevice(opening: "/dev/fakevideo0")
@@ -26,7 +26,7 @@ private func errorOfForeignFormat() -> DeviceError.Reason? {
   } catch { return error.reason }
 }
 
-/// The error of another program that sets a control, or nil if that succeeds.
+/// The error that another program gets when it sets a control, or nil if it succeeds.
 private func errorOfForeignControl() -> DeviceError.Reason? {
   do throws(DeviceError) {
     try VideoDevice(opening: "/dev/fakevideo0").set(.gain, to: 11)
@@ -96,7 +96,7 @@ struct DeviceConfigurationTests {
       try controls.setVideoZoomFactor(3)
       #expect(machine.controlValue(ControlID.zoom.rawValue) == 300)
       #expect(errorOfForeignControl() == .busy)
-      // A second lock of the program fails, and the running input keeps its mode.
+      // A second attempt to lock the camera fails, and the running input keeps its mode.
       #expect(throws: MediaError.self) { _ = try camera.lockForConfiguration() }
       let error = #expect(throws: MediaError.self) { try locked.setActiveFormat(format) }
       #expect(error?.code == .deviceBusy)

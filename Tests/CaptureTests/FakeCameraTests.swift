@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Opens the only camera of a fake machine in a mode.
+/// Opens the only camera of a fake machine, in a given mode.
 private func input(_ machine: FakeVideoSystemCalls, _ mode: String) throws -> DeviceInput {
   try DeviceSystem.$calls.withValue(machine) {
     let camera = try CaptureDevice.named("/dev/fakevideo0")
@@ -87,7 +87,7 @@ struct FakeCameraTests {
     let input = try input(machine, "640x360@240/mjpg")
     let measured = try input.measure(for: DeviceInput.verificationDuration)
     #expect(measured.frameRate.map { abs($0.doubleValue - 120) < 0.1 } == true)
-    // Half as many frames, but none of them lost.
+    // The camera delivers half as many frames, but none of them is lost.
     #expect(measured.dropped == 0)
   }
 

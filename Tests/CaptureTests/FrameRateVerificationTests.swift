@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Claims about why a frame rate is not the requested one.
+/// The causes for a frame rate that is not the requested one.
 struct FrameRateVerificationTests {
   /// A measurement of half a second or more: the rate, and the lost and corrupt frames.
   struct Measured {
@@ -22,7 +22,7 @@ struct FrameRateVerificationTests {
   @Test(
     arguments: [
       (240, 240, Measured(rate: 240), [], nil),
-      // One frame more or less in half a second is within the error of the measurement.
+      // A difference of one frame in half a second is within the error of the measurement.
       (240, 240, Measured(rate: 238), [], nil),
       (240, 240, Measured(rate: 238, expected: 12_000), [], .falseReport),
       (240, 120, Measured(rate: 120, expected: 60), [], .driverClamp),
@@ -35,7 +35,7 @@ struct FrameRateVerificationTests {
       // Low light cannot raise the frame rate, so a higher rate is a false report.
       (240, 240, Measured(rate: 300), [.keepsDynamicFrameRate], .falseReport),
       (240, 240, Measured(rate: 120), [], .falseReport),
-      // A weakness that does not lower the rate is not a cause.
+      // A camera setting that could lower the rate, but does not, is not a cause.
       (240, 240, Measured(rate: 240), [.keepsDynamicFrameRate], nil),
     ] as [(Int64, Int64, Measured, Set<ExposureGuard.Weakness>, FrameRateMismatchReason?)])
   func `Verification names the cause of a frame rate mismatch`(

@@ -8,7 +8,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Samples of all channels as a card would give them.
+/// The bytes of samples on all channels, as an audio card would deliver them.
 private func bytes(
   _ format: AudioFormat, count: Int, _ wave: (_ sample: Int, _ channel: Int) -> Double
 ) -> [UInt8] {

@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import OvercrankCapture
 
-/// A microphone that a test plays, in a session with an output.
+/// A simulated microphone whose samples a test determines, in a session with an output.
 struct Listening {
   let card: FakeAudioCard
   let input: MicrophoneInput
@@ -44,12 +44,12 @@ struct Listening {
     try session.addOutput(output)
   }
 
-  /// A sample value that encodes the number and the channel.
+  /// A sample value that encodes the sample number and the channel.
   static func value(_ sample: Int64, _ channel: Int) -> Double {
     Double((sample &* 2 + Int64(channel)) % 32_749) / 32_768
   }
 
-  /// Takes blocks until the card has no more.
+  /// Takes audio blocks until the card delivers no more.
   func takeAll(_ body: (AudioSampleBuffer) throws -> Void) async throws {
     let lost: Int64 = card.description.faults.reduce(0) { sum, fault in
       switch fault.kind {

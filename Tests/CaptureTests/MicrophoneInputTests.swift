@@ -101,7 +101,7 @@ struct MicrophoneInputTests {
         gapCount += block.gapBefore == nil ? 0 : 1
       }
       last = (block.position + Int64(block.sampleCount), time)
-      // The number that the first sample encodes, nearest to the position of the block.
+      // The sample number that the first sample encodes, nearest to the position of the block.
       let reported = Int64(
         (Double(try #require(block.samples(ofChannel: 0).first)) * 32_768).rounded())
       var number = block.position / 30_000 * 30_000 + reported
@@ -158,7 +158,7 @@ struct MicrophoneInputTests {
     await listening.session.stopRunning()
     expected = DataOutputLedger(offered: 310, delivered: 210, dropped: [.outOfBuffers: 100])
     #expect(listening.output.ledger == expected && expected.isBalanced)
-    // The stopped stream is silent.
+    // After the stream has stopped, the levels show silence.
     #expect(listening.output.levels.allSatisfy { $0.peakDBFS == -.infinity })
   }
 

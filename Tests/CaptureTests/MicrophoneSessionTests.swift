@@ -186,7 +186,7 @@ struct MicrophoneSessionTests {
     }
     let listening = try Listening {
       $0.faults = faults
-      // Much faster than a real card, without taking the whole core.
+      // The card is much faster than a real one, without occupying a whole processor.
       $0.pace = { _ in usleep(3_000) }
     }
     let (session, microphone) = (listening.session, listening.input)

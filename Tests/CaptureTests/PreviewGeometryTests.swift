@@ -4,7 +4,7 @@ import OvercrankCapture
 import TestSupport
 import Testing
 
-/// The position of an image in a view.
+/// The position of a preview image in its view.
 struct PreviewGeometryTests {
   /// The corners of the view at which the upper corners of the captured frame are shown, written by
   /// hand.

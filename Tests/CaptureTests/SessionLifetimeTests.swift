@@ -155,7 +155,7 @@ struct SessionLifetimeTests {
 
   /// The next attempt to restart the input is an hour away.
   ///
-  /// If something keeps the input until then, the limit of half an hour ends the test.
+  /// If something keeps the input alive until then, the test ends at its limit of half an hour.
   @Test(.timeLimit(.minutes(30)), arguments: [false, true])
   func `Releasing an interrupted session frees its camera at once`(isStopped: Bool)
     async throws
@@ -183,7 +183,7 @@ struct SessionLifetimeTests {
 
   @Test func `Releasing a stopped session frees its camera at once`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb")
-    // Without a pause, the capture thread would leave the test's own task no processor.
+    // Without this pause, the capture thread would leave the test no processor time.
     machine.pace {
       usleep(500)
       return true

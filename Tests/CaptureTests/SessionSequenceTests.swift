@@ -51,7 +51,7 @@ import Testing
   }
 }
 
-/// A session on a machine of two fake cameras, and the random calls on it.
+/// A session with two fake cameras, and random calls of the session.
 private final class SessionSequence {
   private(set) var frameCount = 0
   /// The numbers of device locks, and of changed camera settings.
@@ -80,7 +80,7 @@ private final class SessionSequence {
       ["tiny", ["tiny", "hfr-usb mjpegbytes=2000"].randomElement(using: &random) ?? "tiny"]
         .map { "\($0) \(faults.randomElement(using: &random) ?? "")" }
         .joined(separator: "\n"))
-    // Without a pause, a camera would leave the tasks of the session no processor.
+    // Without this pause, a camera would leave the tasks of the session no processor time.
     machine.pace {
       usleep(500)
       return true
@@ -192,7 +192,7 @@ private final class SessionSequence {
       }
       return
     }
-    // A camera that is locked is preferred, since its lock lasts for a few steps only.
+    // A locked camera is chosen more often, since its lock lasts for only a few steps.
     let number =
       inputs.firstIndex { Int.random(in: 0..<3, using: &random) > 0 && lock?.device == $0.device }
       ?? Int.random(in: 0..<2, using: &random)
@@ -220,7 +220,7 @@ private final class SessionSequence {
     }
   }
 
-  /// Sets a control as another program would, which a lock refuses.
+  /// Sets a control as another program would, and expects that the lock refuses it.
   private func expectLockedOut(_ camera: CaptureDevice) {
     // A lock does not outlive the disconnection of its camera.
     guard (try? lock?.node?.currentFormat()) != nil else { return }

@@ -26,7 +26,7 @@ struct SyntheticAudioOutputTests {
     var next: Int64?
     for _ in 0..<20 {
       let block = try #require(await blocks.next())
-      // On a busy machine, more blocks may wait than the queue holds.
+      // On a busy machine, more blocks may wait than the queue holds, which leaves a gap.
       #expect(block.position == (next ?? 0) + (block.gapBefore?.sampleCount ?? 0))
       #expect(block.gapBefore.map { $0.cause == .outOfBuffers } ?? true)
       next = block.position + Int64(block.sampleCount)

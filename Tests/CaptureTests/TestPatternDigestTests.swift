@@ -15,7 +15,7 @@ struct TestPatternDigestTests {
     bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
   }
 
-  /// Frames 0, 1, 239, 240 and 299 at 240 fps, as they were before the ball scene was added.
+  /// The digests of frames 0, 1, 239, 240 and 299 at 240 fps, from before the ball scene was added.
   @Test(
     arguments: [
       (

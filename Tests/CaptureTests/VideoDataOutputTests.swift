@@ -28,7 +28,7 @@ struct ScriptedSession {
     session = CaptureSession(input)
   }
 
-  /// Frame `number` of a camera of 240 fps.
+  /// The frame with a number, from a camera at 240 fps.
   static func frame(_ number: Int64, byteCount: Int = 128 * 96) throws -> ScriptedDriver.Step {
     .frame(
       FrameObservation(
@@ -38,7 +38,7 @@ struct ScriptedSession {
       byteCount: byteCount)
   }
 
-  /// Waits until the script is over.
+  /// Waits until the camera's script has ended.
   func playToEnd() async throws {
     let events = session.events
     try await session.startRunning()

@@ -43,7 +43,7 @@ import Testing
     let index: Int = (75 * 160 + 50) * 4 + 1
     #expect(abs(Int(image.bytes[index]) - pattern) < 50)
     #expect(try #require(await plain.frames.first { _ in true }).image == nil)
-    // Nil returns to the camera's own bytes.
+    // With nil, the output delivers the camera's own bytes again.
     try converted.setVideoSettings(nil)
     #expect(await converted.frames.first { $0.image == nil } != nil)
     await session.stopRunning()

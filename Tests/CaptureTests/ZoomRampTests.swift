@@ -38,7 +38,7 @@ private final class JumpingClock: Clock {
   }
 }
 
-/// Claims about zooming smoothly.
+/// Smooth changes of the zoom control.
 struct ZoomRampTests {
   private let driver = ScriptedControls([
     DeviceControl(

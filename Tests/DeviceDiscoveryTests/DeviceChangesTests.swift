@@ -45,7 +45,7 @@ private final class ScratchDevices {
 
   deinit { try? FileManager.default.removeItem(atPath: directory) }
 
-  /// Links a node as udev does.
+  /// Makes a link to a node, as udev does.
   func link(_ number: Int, as name: String) throws {
     let links = "\(directory)/v4l/by-id"
     try FileManager.default.createDirectory(atPath: links, withIntermediateDirectories: true)
@@ -212,7 +212,7 @@ struct DeviceChangesTests {
       case .added(let device): present.insert(device.path ?? device.id)
       case .removed(let id, let path): present.remove(path ?? id)
       }
-      // The device that is plugged in last is reported last.
+      // The device that was plugged in last is reported last.
       if present.contains("\(devices.directory)/video1000") { break }
     }
     try await plugging.value

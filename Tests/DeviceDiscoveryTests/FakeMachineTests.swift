@@ -127,7 +127,8 @@ struct FakeMachineTests {
     }
   }
 
-  /// Reads all lists of the driver again with a simple reference, and skips invalid entries.
+  /// Reads all format lists of the driver again with a simple reference, which skips invalid
+  /// entries.
   private func referenceTriples(
     _ path: String, sizesOfRanges listed: [CaptureFormat]
   ) throws -> Set<Triple> {

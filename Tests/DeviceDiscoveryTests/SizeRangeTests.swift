@@ -117,7 +117,7 @@ struct SizeRangeTests {
     let none = try FormatList(asking: source(.continuous(smallest: largest, largest: smallest)))
     #expect(none.formats == [])
     #expect(none.warnings == ["NV12: the driver's range of frame sizes is invalid; left out"])
-    // Drivers with one size report steps of zero.
+    // Drivers that support only one size report steps of zero.
     let still = try FormatList(asking: source(stepwise(0, 0)))
     #expect(still.sizeRanges.map(\.step.description) == ["1x1"])
   }
@@ -139,7 +139,7 @@ struct FrameRateRangeTests {
       ("0.5", false), ("240", false),
     ])
   func steps(rate: String, expected: Bool) throws {
-    // 1/120 s to 1 s in steps of 1/120 s.
+    // The durations of the range are 1/120 s to 1 s in steps of 1/120 s.
     let range = try range("1-120", step: (1, 120))
     #expect(range.contains(try FrameRate(parsing: rate)) == expected)
   }

@@ -16,7 +16,7 @@ import Synchronization
 final class StubDriver: VideoSystemCalls {
   let handles = SharedHandles()
 
-  /// The properties of a node.
+  /// The properties of a device node.
   struct Node: Sendable {
     var card = "Stub"
     var capabilities: UInt32
@@ -25,7 +25,7 @@ final class StubDriver: VideoSystemCalls {
     var inputs: [Input] = []
   }
 
-  /// An input of a node.
+  /// A video input of a device node.
   struct Input: Sendable {
     var name: String
     var timings: DriverTimings?
@@ -52,7 +52,7 @@ final class StubDriver: VideoSystemCalls {
     nodesByText = nodes
   }
 
-  /// Plugs a node in, or replaces it.
+  /// Adds a device node, or replaces it.
   func plug(_ number: Int, _ text: String, mode: mode_t = 0o660) throws {
     let path = "\(nodeDirectory)/video\(number)"
     try text.write(toFile: path + ".part", atomically: false, encoding: .utf8)
@@ -161,7 +161,7 @@ final class StubDriver: VideoSystemCalls {
     withUnsafeMutableBytes(of: &answer.pointee.driver) { $0.copyBytes(from: "stub".utf8) }
     withUnsafeMutableBytes(of: &answer.pointee.bus_info) { $0.copyBytes(from: node.card.utf8) }
     answer.pointee.device_caps = node.capabilities
-    // `capabilities` covers all nodes of a device, `device_caps` this node.
+    // The field `capabilities` covers all nodes of a device, and `device_caps` only this node.
     answer.pointee.capabilities = UInt32(V4L2_CAP_DEVICE_CAPS) | 0x00ff_ffff
     return 0
   }

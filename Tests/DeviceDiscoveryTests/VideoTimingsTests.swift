@@ -116,7 +116,7 @@ struct VideoTimingsTests {
     let timings = try #require(
       VideoTimings.cvt(width: 640, height: 480, framesPerSecond: 120))
     #expect(timings.totalWidth == 848 && timings.totalHeight == 518)
-    // 52.5 MHz over 848 times 518 pixels.
+    // The rate is 52.5 MHz divided by 848 times 518 pixels.
     #expect(timings.frameRate?.description == "234375/1961")
     #expect(timings.description == "640x480p 119.518 Hz")
     var slower = timings.driver

@@ -63,7 +63,7 @@ struct PlayerWindowTests {
     let stage = try WindowStage([painted()])
     try stage.player.setRate(1)
     let line = stage.window.scene.layout.timeline
-    /// The point of the timeline at a frame.
+    /// The window point on the timeline at a frame.
     func point(_ frame: Int) -> ViewPoint {
       // One column is added, because the time of a column is rounded down.
       ViewPoint(x: Double(line.x) + Double(frame * line.width) / 240 + 1, y: Double(line.y + 2))
@@ -96,7 +96,7 @@ struct PlayerWindowTests {
     let origins = [MediaTime(100, over: 240), MediaTime(40, over: 240)]
     let stage = try WindowStage(assets, origins: origins, width: 644)
     #expect(try stage.number(pane: 0) == 0)
-    // The second clip has not begun: its first frame stays.
+    // The second clip has not begun, so its first frame stays.
     #expect(try stage.number(pane: 1) == 0)
     stage.player.seek(to: origins[0])
     try stage.refresh()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import OvercrankDisplay
 
-/// The meaning of pointer events, as tables of events and actions.
+/// Pointer events and the actions that they cause, as tables.
 struct PointerGestureTests {
   private let layout = WindowLayout(PixelSize(width: 1_280, height: 720), paneCount: 2)
   private let duration = Rational(1_256)

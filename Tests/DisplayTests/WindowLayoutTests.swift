@@ -5,7 +5,7 @@ import Testing
 
 @testable import OvercrankDisplay
 
-/// The division of a window, compared with sizes computed by hand.
+/// The layout of the player window, compared with sizes computed by hand.
 struct WindowLayoutTests {
   @Test func `Two clips are laid out side by side above one timeline`() {
     let layout = WindowLayout(PixelSize(width: 1_280, height: 720), paneCount: 2)

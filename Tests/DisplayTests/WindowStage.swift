@@ -54,7 +54,7 @@ final class WindowStage {
     }
   }
 
-  /// Advances the clock, and refreshes.
+  /// Advances the clock, and refreshes the window.
   func advance(by nanoseconds: Int64) throws {
     clock.advance(by: nanoseconds)
     try refresh()

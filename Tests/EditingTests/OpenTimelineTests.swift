@@ -157,7 +157,7 @@ struct OpenTimelineTests {
       first: 1)
     let found = try read(changed)
     #expect(found.warnings.count == 1, "\(found.warnings)")
-    // The ramp's first piece is a freeze frame now; the others keep constant speeds.
+    // The first clip of the ramp is a freeze frame now. The other clips keep their constant speeds.
     #expect(found.composition.segments[1].mapping?.motion == .hold)
     #expect(found.composition.segments.count > composition.segments.count)
   }
@@ -218,7 +218,7 @@ struct OpenTimelineTests {
     #expect(other.warnings.count == 1 && other.composition.tracks.isEmpty)
   }
 
-  /// Damaged projects: an error or a composition, never a trap.
+  /// A damaged project must give an error or a valid composition, and never a crash.
   @Test func `A damaged project gives an error or a valid composition`() throws {
     var composition = Composition(try source("a.mov"))
     try composition.reverse(.of(0, 2))

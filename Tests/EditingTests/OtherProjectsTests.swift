@@ -164,7 +164,7 @@ struct OtherProjectsTests {
     #expect(isNamed || text == "<a><b></a>", "\(error?.description ?? "")")
   }
 
-  /// Damaged projects: an error or a composition, never a trap.
+  /// A damaged project must give an error or a valid composition, and never a crash.
   @Test(arguments: [llc, list, finalCut])
   func `Damaged foreign projects give an error or a composition`(text: String) throws {
     let bytes = Array(text.utf8)

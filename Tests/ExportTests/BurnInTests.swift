@@ -147,7 +147,7 @@ struct BurnInTests {
     return "0." + String(repeating: "0", count: 6 - digits.count) + digits
   }
 
-  /// The first component of a frame of the movie.
+  /// The luma, gray or red value of a frame of the movie.
   private func luma(of index: Int, _ format: LibAVPixelFormat) -> Int {
     (60 + 5 * index) << (format.depth - 8)
   }

@@ -109,7 +109,7 @@ private struct Source: Sendable {
   /// The hash of each frame that FFmpeg decodes.
   let hashes: [Substring]
   let isH264: Bool
-  /// Keeps the directory of the clip.
+  /// Keeps the directory of the clip from being deleted.
   let directory: Scratch
 
   private static let frameCount = 64

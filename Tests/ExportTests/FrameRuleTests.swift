@@ -14,7 +14,7 @@ import Testing
 ///
 /// The painted numbers show which source frame each output frame shows.
 struct FrameRuleTests {
-  /// All seeds in a full test run, else the first 40.
+  /// The random seeds: all 500 in a full test run, otherwise the first 40.
   private static let seeds: Range<UInt64> =
     0..<UInt64(RunSize.cases(40, full: 500))
 

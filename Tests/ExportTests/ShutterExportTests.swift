@@ -46,7 +46,7 @@ struct ShutterExportTests {
     return frame
   }
 
-  /// A lossless movie whose bar moves a number of pixels per frame.
+  /// A lossless movie whose bar moves by `step` pixels per frame.
   private func movie(_ rate: Int32, step: Double, count: Int) throws -> Asset {
     try .lossless(
       (0..<count).map { try Self.frame(movedBy: Double($0) * step) }, rate: rate,

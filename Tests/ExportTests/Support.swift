@@ -70,7 +70,7 @@ extension Asset {
     }
   }
 
-  /// All samples of the audio.
+  /// All samples of the audio track.
   func audio() throws -> [[Float]] {
     var reader = try AudioReader(self)
     let track = try #require(audioTrack)

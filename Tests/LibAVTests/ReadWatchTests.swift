@@ -3,7 +3,7 @@
 import OvercrankLibAV
 import Testing
 
-/// The time limit for calls into libav.
+/// The time limit for calls of libav functions.
 struct ReadWatchTests {
   @Test func `Only an FFmpeg read without progress ends after a time limit`() {
     let watch = ReadWatch()

@@ -15,7 +15,7 @@ extension SeededGenerator {
   }
 }
 
-/// Operations that are tested with random inputs, at least a million cases in total.
+/// Operations that are tested with random inputs, together at least a million cases.
 enum Operation: CaseIterable {
   case timeSum, timeDifference, timeProduct, timeComparison, timeHash, timeConversion
   case rationalSum, rationalDifference, rationalProduct, rationalQuotient

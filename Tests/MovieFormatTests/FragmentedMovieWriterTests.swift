@@ -82,7 +82,7 @@ import Testing
     try result.get()
   }
 
-  /// The samples that a demuxer reads from the file, by track.
+  /// The samples that a demuxer reads from the file, listed by track.
   private static func read(_ path: String) throws -> [[Sample]] {
     var demuxer = try Demuxer(opening: path)
     var found: [[Sample]] = [[], []]

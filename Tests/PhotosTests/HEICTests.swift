@@ -114,7 +114,7 @@ struct HEICTests {
     #expect(pair.movie == .file(movie.path) && pair.photoPath == path)
     #expect(pair.contentIdentifier == movie.contentIdentifier)
     #expect(LivePhoto(path: movie.path) == pair)
-    // A damaged file is not a Live Photo.
+    // A damaged file is not recognized as a Live Photo.
     let file = try bytes(of: path)
     var random = SeededGenerator(seed: 1)
     for _ in 0..<300 {

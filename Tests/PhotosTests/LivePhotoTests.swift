@@ -20,7 +20,8 @@ struct LivePhotoTests {
     _ requests: Requests, frames: Range<Int>, after steps: [Int: ScriptedDriver.Step],
     _ output: PhotoOutput = PhotoOutput()
   ) throws -> PhotoCamera {
-    // Each action is one iteration of the capture thread, so that it can add new sinks.
+    // Each script action is one iteration of the capture thread, so that the thread can add new
+    // sinks.
     func wait(until isDone: @escaping @Sendable (LivePhotoRecorder) -> Bool)
       -> [ScriptedDriver.Step]
     {

@@ -25,7 +25,7 @@ final class Requests: Sendable {
     .action { [self] in request(settings, at: time) }
   }
 
-  /// Requests photos.
+  /// Requests photos, and keeps the capture or the error.
   func request(_ settings: PhotoSettings, at time: Int64? = nil) {
     guard let output = state.withLock({ $0.output }) else { return }
     do throws(MediaError) {

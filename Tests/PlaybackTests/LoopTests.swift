@@ -44,7 +44,7 @@ struct LoopTests {
         worst = max(worst, abs(error))
       }
     }
-    // One sample is 20.8 µs; a copy at speed 1 starts at the nearest whole sample.
+    // A sample lasts 20.8 µs. At speed 1, a loop starts at the nearest whole sample.
     #expect(worst < 0.000_04, "off by \(worst) s")
     #expect(stage.player.ledger.due == 0)
   }

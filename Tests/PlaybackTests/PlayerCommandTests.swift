@@ -113,7 +113,7 @@ struct PlayerCommandTests {
       for number in 0..<Self.commandCount {
         try command(stage, &random, edits)
         stage.work()
-        // The model starts at the position after the command and the samples already written.
+        // The model starts at the position after the command and after the samples already written.
         stage.play(for: 40_000_000)
         stage.work()
         let isPlaying = stage.player.state == .playing

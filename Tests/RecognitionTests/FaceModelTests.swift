@@ -14,7 +14,7 @@ struct FaceModelTests {
 
   init() throws { scratch = try Scratch() }
 
-  /// The error of loading a file that is not a model.
+  /// The error of loading a file as a face model; nil if it loads.
   private func refusal(_ path: String) -> MediaError? {
     do throws(MediaError) {
       _ = try FaceModel(path: path)

@@ -18,7 +18,7 @@ private struct SimulatedCard {
   let driftPPM: Int64
   /// The maximum delay of a timestamp, in nanoseconds.
   let jitter: Int64
-  /// The time of its sample 0, in nanoseconds of the capture clock.
+  /// The time of the card's sample 0, in nanoseconds of the capture clock.
   let epoch: Int64
   let wave: (_ seconds: Double) -> Double
   private(set) var sample: Int64 = 0

@@ -9,7 +9,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// Motion in painted images.
+/// Triggers by motion, in images that the test paints.
 struct MotionTriggerTests {
   /// A gray image with noise and the brightness `level`, and optionally a square.
   private func image(

@@ -51,7 +51,7 @@ final class ScriptedRing: Sendable {
     queue.close()
   }
 
-  /// The number of frames that the full ring buffer refused.
+  /// The number of frames that the ring buffer refused because it was full.
   let refusals = Atomic<Int>(0)
 
   /// Returns the triggers up to the newest frame, and lets more frames follow.

@@ -89,7 +89,7 @@ struct TimedMetadataTests {
     #expect(
       try Asset(path: path).timedMetadata().allSatisfy { $0.time == times[Int($0.frameIndex)] })
 
-    // ffprobe finds the same packets at the same times.
+    // ffprobe finds metadata packets at the same times.
     let frames = Set(values.map(\.frame)).sorted()
     let packets = try await FFmpeg.probe(path, "packet=pts", stream: "d:0")
     // An empty packet lasts from the start to the first value.

@@ -328,7 +328,7 @@ struct TriggeredTakeTests {
       let first = try #require(expected.first).microseconds
       let times: [Int64] = expected.map { ($0.microseconds - first) * 1_000 }
       #expect(asset.frameTimingRows().map(\.time.wholeNanoseconds) == times)
-      // Players skip the discarded packets.
+      // Players do not show the packets that are marked as discarded.
       var demuxer = try Demuxer(opening: clip.path)
       while let packet = try demuxer.nextPacket() { if packet.isDiscarded { hiddenCount += 1 } }
     }

@@ -14,7 +14,7 @@ struct FrameInterpolatorTests {
     "yuv444p12le",
   ]
 
-  /// The bytes of all planes at some instants between two frames.
+  /// The bytes of frames that are interpolated at some instants between two frames.
   private func bytes(
     _ frames: [MediaFrame], at instants: [Float] = [0.25, 0.5], isFast: Bool = false,
     threadCount: Int = 1, usesSIMD: Bool = true

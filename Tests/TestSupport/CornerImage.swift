@@ -10,7 +10,7 @@ package enum CornerImage {
     (0, true, "BADC"), (90, true, "ACBD"), (180, true, "CDAB"), (270, true, "DBCA"),
   ]
 
-  /// The gray of a quarter.
+  /// The gray level of a quarter.
   package static func gray(of corner: Character) -> UInt8 {
     switch corner {
     case "A": 40

@@ -56,7 +56,7 @@ extension FaceImages.Image {
     return degraded
   }
 
-  /// Returns an image of interpolated pixels.
+  /// Returns an image of interpolated pixels, whose source positions a closure gives.
   private func resampled(
     width: Int, height: Int, _ source: (Double, Double) -> (x: Double, y: Double)
   ) -> Self {

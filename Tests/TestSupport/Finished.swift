@@ -24,7 +24,9 @@ package struct Finished: Sendable {
   }
 }
 
-/// Runs a program to completion; a name without a slash is searched in PATH.
+/// Runs a program until it ends.
+///
+/// A name without a slash is searched in PATH.
 ///
 /// - Throws: The error that prevented the start.
 package func run(

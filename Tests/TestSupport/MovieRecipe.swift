@@ -36,7 +36,7 @@ package struct MovieRecipe: Sendable {
     }
   }
 
-  /// FFmpeg's name of the encoder.
+  /// The FFmpeg name of the video encoder.
   package var codec = "mjpeg"
   package var width = PaintedBlocks.width
   package var height = PaintedBlocks.height

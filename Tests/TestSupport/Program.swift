@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// The programs of this machine.
+/// The programs that are installed on this machine.
 package enum Program {
   /// Whether PATH has a program of this name.
   package static func isInstalled(_ name: String) -> Bool {

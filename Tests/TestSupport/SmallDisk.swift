@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// A disk of two mebibytes in memory.
+/// A file system of 2 MiB in memory.
 package enum SmallDisk {
   package static let canBeMade: Bool = {
     guard getuid() == 0, let scratch = try? Scratch(), mount(at: scratch.path) else { return false }

@@ -9,7 +9,7 @@ extension VividTests {
     @Test(.enabled(if: Vivid.isPluggable, Vivid.whyNotPluggable))
     func `Watching devices reports when vivid is unbound and bound`() async throws {
       let node = Vivid.node ?? ""
-      // Each step waits for the line that the previous step causes.
+      // Each step of the script waits for the output line that the previous step causes.
       let script = """
         cd "$3"
         "$1" devices --watch --json >"$4" &

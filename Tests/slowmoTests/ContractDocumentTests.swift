@@ -125,7 +125,7 @@ struct ContractDocumentTests {
     }
     var transcript = Transcript(in: scratch, mask: .machine)
     for line in lines {
-      // Long exports print progress.
+      // Long exports would print progress lines.
       let isWork = ["retime", "edit", "frames"].contains(name)
       try await transcript.slowmo(isWork ? "\(line) --progress none" : line)
     }

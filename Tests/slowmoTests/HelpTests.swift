@@ -192,7 +192,7 @@ struct HelpTests {
       #expect(made.status == 0, "\(made.errors)")
     }
     if ["edit", "retime"].contains(verb) {
-      // Batches take all files of a directory.
+      // Examples of batches read all movies of a directory.
       let name = verb == "edit" ? "project.otio" : "take.mov"
       try FileManager.default.createDirectory(
         atPath: scratch.file("a"), withIntermediateDirectories: false)

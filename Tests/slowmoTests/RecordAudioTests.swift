@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `slowmo record --audio`.
+/// The command `slowmo record` with the option `--audio`.
 struct RecordAudioTests {
   @Test func `The report of a take describes the audio track`() async throws {
     let scratch = try Scratch()

@@ -107,7 +107,7 @@ struct ResourceLimitTests {
   @Test(.enabled(if: geteuid() == 0, "only root changes users and mounts"))
   func `A thread that cannot start later ends the command`() async throws {
     let scratch = try Scratch()
-    // The limit is lowered while the program waits for its project.
+    // The limit on threads is lowered while the program waits for its project.
     let finished = try await bash(
       """
       chmod 777 .

@@ -9,8 +9,8 @@ import OvercrankV4L2
 import TestSupport
 
 // Runs takes of a simulated camera with random faults through the capture loop and the frame
-// accounting. Compares each ledger with the generator's log: every count, and every gap at its
-// place.
+// accounting. Compares each ledger with the log of the simulated camera: every count, and every gap
+// with its position.
 //
 //   LedgerSoak [SEEDS] [FRAMES]      default: 100 takes of 1 000 000 frames each
 
