@@ -80,7 +80,7 @@ struct BadFileTests {
     let packets = try recipe.write(to: whole)
     #expect(try Asset(path: whole).videoTrack?.frameCount == 100)
     let content = try bytes(of: whole)
-    // The file is truncated by one byte, and by about sixty packets.
+    // The first case truncates the file by one byte, the second by about sixty packets.
     let tail = packets.suffix(60).map(\.count).reduce(0, +)
     for (missing, left) in [(1, 99), (tail, 40)] {
       let path = try directory.write(Array(content.dropLast(missing)), as: "cut.\(container)")

@@ -27,7 +27,7 @@ struct SplicedPipeTests {
   func `A reader receives the bytes of a spliced pipe in order`(size: Int) throws {
     let ends = try FileDescriptor.pipe()
     let count = 4_000_000 / size
-    // The last owners are kept until everything is read.
+    // The owners of the last blocks are kept until everything is read.
     let last = Mutex<[Block]>([])
     let writer = try BlockingThread {
       // The write end is closed even after an error, so that the reader ends.
