@@ -3,11 +3,11 @@
 import Foundation
 import TestSupport
 
-// Tests all readers, editors, exporters and measurements with damaged movies, projects, sidecar files
-// and logos, and with edits of extreme numbers. Tests the readers of codes and faces with damaged frames. Each case
-// must end with a result or a `MediaError`. From a passthrough export of a whole movie, ffmpeg must
-// decode the same frames as from the movie. Cases run in child processes, so that a crash or hang is
-// attributed to a case.
+// Tests all readers, editors, exporters and measurements with damaged movies, projects, sidecar
+// files and logos, and with edits of extreme numbers. Tests the readers of codes and faces with
+// damaged frames. Each case must end with a result or a `MediaError`. From a passthrough export of
+// a whole movie, ffmpeg must decode the same frames as from the movie. Cases run in child
+// processes, so that a crash or hang is attributed to a case.
 //
 //   FuzzSoak [CASES] [FIRST]         default: 10 000 cases
 //   FuzzSoak --planted [CASES]       default: 100 cases of deliberate mistakes, each of which must be
