@@ -12,7 +12,7 @@ struct AudioDeviceTests {
     ("pcmCD1c", nil), ("pcmC0Dc", nil), ("pcmC0D1D2c", nil), ("pcmC99999999999D0c", nil),
     ("pcmC-1D0c", nil),
   ])
-  func `Only ALSA capture nodes have a hardware name`(name: String, device: String?) {
+  func `Only ALSA capture nodes get an hw device name`(name: String, device: String?) {
     #expect(AudioNode(named: name)?.hardwareName == device)
   }
 
@@ -84,7 +84,7 @@ struct AudioDeviceTests {
   }
 
   @Test(arguments: [FakeAudioCard.Fault.Kind.unplug, .unplugWhileWaiting])
-  func `Waiting for audio of a disconnected card fails as unplugged`(
+  func `Waiting for audio from an unplugged card fails as unplugged`(
     kind: FakeAudioCard.Fault.Kind
   ) throws {
     try withDevice(card { $0.faults = [.init(at: 0, kind)] }) { device in
@@ -99,7 +99,7 @@ struct AudioDeviceTests {
     (ENODEV, .notFound), (EBUSY, .busy), (EAGAIN, .busy), (ENOMEM, .outOfMemory),
     (EMFILE, .tooManyFiles), (EINVAL, .notSupported), (EIO, .other),
   ])
-  func `An error of opening a device maps its errno to a reason`(
+  func `The errno of a failed device open gives the error reason`(
     code: CInt, reason: ALSAError.Reason
   ) {
     let card = card { $0.openResult = -code }

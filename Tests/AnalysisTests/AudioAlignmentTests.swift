@@ -69,7 +69,7 @@ struct AudioAlignmentTests {
       .offset(limit: limit, names: ("a.mov", "b.mov"))
   }
 
-  @Test func `The uncertainty covers the true audio offset at 30 dB SNR`()
+  @Test func `The stated audio offset uncertainty covers the true offset`()
     throws
   {
     var (errors, widths, covered): ([Double], [Double], Int) = ([], [], 0)
@@ -105,13 +105,13 @@ struct AudioAlignmentTests {
     }
   }
 
-  @Test func `A recording that starts earlier has a negative offset`() throws {
+  @Test func `The offset is negative if the second recording began earlier`() throws {
     let pair = Recordings(seed: 3, noise: 0.03)
     let found = try Self.measured(pair.second, pair.first)
     #expect(abs(found.offset.doubleValue + pair.offset) < 1e-6)
   }
 
-  @Test func `Measures clock drift and the time to which an offset applies`() throws {
+  @Test func `Measures clock drift and the offset at a stated time`() throws {
     let pair = Recordings(seed: 5, noise: 0.01)
     // The second clock is 80 ppm slow, so its samples are further apart.
     let drift = 80e-6

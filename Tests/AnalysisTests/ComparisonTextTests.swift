@@ -62,7 +62,7 @@ struct ComparisonTextTests {
     return try (0..<(asset.videoTrack?.frameCount ?? 0)).map { try reader.mediaFrame(at: $0) }
   }
 
-  @Test func `Text on side-by-side clips names the frame of each clip`() throws {
+  @Test func `Each side-by-side clip has text that names the frame shown`() throws {
     let scratch = try Scratch()
     try comparison(scratch, .side).write(to: scratch.file("side.mp4"))
     let frames = try frames(scratch.file("side.mp4"))
@@ -80,7 +80,7 @@ struct ComparisonTextTests {
     }
   }
 
-  @Test func `The text lines of two blended clips are stacked`() throws {
+  @Test func `The text blocks of two overlaid clips are stacked`() throws {
     let scratch = try Scratch()
     try comparison(scratch, .overlay).write(to: scratch.file("overlay.mp4"))
     let frames = try frames(scratch.file("overlay.mp4"))

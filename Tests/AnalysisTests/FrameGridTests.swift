@@ -47,7 +47,7 @@ struct FrameGridTests {
     #expect(FrameGrid(ticks[...]).gaps.isEmpty)
   }
 
-  @Test func `Irregular frame times are reported as irregular without gaps`() {
+  @Test func `Irregular frame times count as irregular and not as gaps`() {
     var random = SeededGenerator(seed: 5)
     var ticks: [Int64] = [0]
     for _ in 0..<300 {
@@ -57,7 +57,7 @@ struct FrameGridTests {
     #expect(!grid.isRegular && grid.gaps.isEmpty)
   }
 
-  @Test func `Millisecond frame times are too coarse for 960 fps`() {
+  @Test func `Reports millisecond frame times as too coarse for 960 fps`() {
     let ticks = (0..<400).map { Int64((Double($0) / 0.96).rounded()) }
     let grid = FrameGrid(ticks[...])
     #expect(grid.isCoarse && grid.gaps.isEmpty)

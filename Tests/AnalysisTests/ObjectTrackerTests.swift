@@ -116,7 +116,7 @@ struct ObjectTrackerTests {
     #expect(overlay.contains("polyline"))
   }
 
-  @Test func `Tracking a crossing in a grid of equal lines is ambiguous`() throws {
+  @Test func `Tracking one crossing of a regular grid is ambiguous`() throws {
     let scratch = try Scratch()
     // A grid of equal lines moves: every crossing looks like every other.
     let asset = try PaintedMovie(width: 120, height: 90, rate: 60, count: 5)
@@ -161,7 +161,7 @@ struct ObjectTrackerTests {
 
 /// Measurements of distances and angles in an image, and of its scale.
 struct ImageMeasurementTests {
-  @Test func `Point uncertainty is included in distances and angles`()
+  @Test func `Distances and angles include the uncertainty of their points`()
     throws
   {
     let (vertex, one, other) = (

@@ -32,7 +32,7 @@ struct RecordingSynchronizerTests {
     return try Asset(path: path)
   }
 
-  @Test func `Aligns movies by audio and keeps only the common time`() throws {
+  @Test func `Aligns movies by audio and keeps only their overlap in time`() throws {
     let scratch = try Scratch()
     let first = try Self.movie("a.mov", in: scratch, from: 0)
     let second = try Self.movie("b.mov", in: scratch, from: 12_000)

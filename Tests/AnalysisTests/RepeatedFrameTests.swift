@@ -24,7 +24,7 @@ struct RepeatedFrameTests {
     RepeatedFrames(differences).indices()
   }
 
-  @Test func `Finds repeated frames and runs of them in a moving scene`() {
+  @Test func `Finds single and consecutive repeats in a moving scene`() {
     let planted = [20, 21, 60] + Array(80...95)
     let clip = differences(150) { planted.contains($0) ? (3, 0) : (40 + Double($0 % 7), 1.2) }
     #expect(found(clip) == planted)
@@ -32,7 +32,7 @@ struct RepeatedFrameTests {
     #expect(found(twice) == Array(stride(from: 3, to: 149, by: 2)))
   }
 
-  @Test func `A scene at rest has no repeated frames`() {
+  @Test func `No frame of a scene at rest counts as repeated`() {
     #expect(found(differences(200) { _ in (0, 0) }).isEmpty)
     #expect(found(differences(200) { (2 + Double($0 % 3), 1) }).isEmpty)
     // The scene comes to rest, and the noise continues.
@@ -69,7 +69,7 @@ struct RepeatedFrameTests {
     #expect(found(clip).isEmpty)
   }
 
-  @Test func `Finds repeated frames of a still scene by their equal noise`() {
+  @Test func `Finds repeats in a still scene by their identical noise`() {
     let planted = [31, 70, 71, 72]
     let clip = differences(140) {
       planted.contains($0) ? (0, 0) : (3.2, 1.4 + Double($0 % 5) * 0.1)

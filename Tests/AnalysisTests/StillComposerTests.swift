@@ -149,7 +149,7 @@ struct StillComposerTests {
     }
   }
 
-  @Test func `A photo finish repeats the frame before a lost frame`() throws {
+  @Test func `A photo finish fills a lost frame with the frame before it`() throws {
     let scratch = try Scratch()
     var movie = PaintedMovie(width: 180, height: 40, rate: 240, count: 39)
     // Frame 10 is missing.
@@ -175,7 +175,7 @@ struct StillComposerTests {
     #expect(sheet.frames[0].box.width == 32 && sheet.frames[0].box.height == 128)
   }
 
-  @Test func `Clips of two frame rates are compared at one real-time speed`() throws {
+  @Test func `Compared clips of two capture rates play at the same speed`() throws {
     let scratch = try Scratch()
     func movie(_ name: String, rate: Int64, capture: String?, count: Int64) throws -> Asset {
       var recipe = MovieRecipe.constant(rate, count: count)

@@ -69,7 +69,7 @@ struct TimingAuditTests {
     #expect(try throughJSON(audit) == audit)
   }
 
-  @Test func `The audit reports a tagged frame rate that frames contradict`() throws {
+  @Test func `An audit reports a frame rate tag that the frames contradict`() throws {
     var twice = recipe(.mjpeg)
     twice.metadata = ["com.android.capture.fps": "240"]
     #expect(try TimingAudit(of: asset(twice), expecting: 240).isOK)
@@ -129,7 +129,7 @@ struct TimingAuditTests {
     #expect(pixel(600, 250) == [255, 255, 255])
   }
 
-  @Test func `Audits a movie of one frame and refuses one without video`() throws {
+  @Test func `Audits a one-frame movie and refuses a movie without video`() throws {
     let single = try TimingAudit(of: asset(recipe(.mjpeg, count: 1)), expecting: 240)
     #expect(single.intervals == nil && single.problems == [.unexpectedRate])
     var audio = MovieRecipe()
