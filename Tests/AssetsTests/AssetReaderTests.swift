@@ -173,7 +173,7 @@ struct AssetReaderTests {
     #expect(some.count < 10)
   }
 
-  @Test func `An async sequence of samples equals a blocking read`() async throws {
+  @Test func `Async and blocking reads give the same samples`() async throws {
     let asset = try asset(Kind.reorderedH264.recipe)
     let range = try TimeRange(start: MediaTime(1, over: 10), end: MediaTime(1, over: 2))
     for track in asset.tracks {
@@ -197,7 +197,7 @@ struct AssetReaderTests {
     if case .failure(let error as MediaError) = result { #expect(error.code == .cancelled) }
   }
 
-  @Test func `A track is not read as another media type`() throws {
+  @Test func `Refuses to read video as audio or audio as images`() throws {
     let asset = try asset(.constant(240, count: 10))
     let (video, audio) = (asset.tracks[0], asset.tracks[1])
     for (track, output) in [(video, .audio), (audio, .images(.gray))]

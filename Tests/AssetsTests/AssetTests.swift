@@ -36,7 +36,7 @@ struct AssetTests {
     #expect(asset.chapters.isEmpty)
   }
 
-  @Test func `A frame rate is constant if durations differ by one tick`() throws {
+  @Test func `Frame durations one tick apart count as a constant rate`() throws {
     let even = try #require(try asset(.constant(240, count: 100)).videoTrack)
     #expect(!even.frames.isVariable)
     #expect(even.nominalFrameRate == (FrameRate(240)))
@@ -127,7 +127,7 @@ struct AssetTests {
     #expect(PaintedBlocks.number(in: first) == 24)
   }
 
-  @Test func `Tags and rotation and capture rate are read as written`() throws {
+  @Test func `Reads the location tag and rotation and capture frame rate`() throws {
     var recipe = MovieRecipe.constant(30, count: 10)
     recipe.metadata = [
       "com.overcrank.capture_frame_rate": "240000/1001", "com.android.capture.fps": "239.76",
@@ -144,7 +144,7 @@ struct AssetTests {
   }
 
   @Test(arguments: [("240.000000", "240/1"), ("239.76", "240000/1001"), ("59.94", "60000/1001")])
-  func `The Android tag is the fallback for the capture rate`(
+  func `The Android tag gives the capture rate if no other tag does`(
     text: String, rate: String
   ) throws {
     var recipe = MovieRecipe.constant(30, count: 3)
@@ -161,7 +161,7 @@ struct AssetTests {
     #expect(try asset(recipe).captureFrameRate == nil)
   }
 
-  @Test func `A truncated fragmented recording is readable up to the cut`() throws {
+  @Test func `A truncated fragmented movie is readable to the truncation`() throws {
     var recipe = MovieRecipe.constant(240, count: 240)
     recipe.fragmentMicroseconds = 250_000
     let whole = directory.file("whole.mov")

@@ -69,7 +69,7 @@ struct BadFileTests {
   }
 
   @Test(arguments: ["mov", "mp4"], [false, true])
-  func `A truncated movie reports its readable frames`(
+  func `A truncated movie reports the number of readable frames`(
     container: String, isReordered: Bool
   ) throws {
     var recipe = MovieRecipe.constant(240, count: 100)
@@ -113,7 +113,7 @@ struct BadFileTests {
 
   /// Changes random bytes or words in the index, and reads the files that still open.
   @Test(arguments: 0..<4)
-  func `A movie with a damaged index fails with an error or is read`(part: Int) throws {
+  func `A damaged movie index gives an error or a readable movie`(part: Int) throws {
     var recipe = MovieRecipe.constant(240, count: 24)
     if part % 2 == 1 { recipe = recipe.h264(gop: 8, reordered: true) }
     recipe.audio = MovieRecipe.Audio()

@@ -19,8 +19,9 @@ struct ForeignSourceTests {
     ),
     ("list.mpd", "<?xml version=\"1.0\"?><MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\"></MPD>"),
   ])
-  func `The error for a playlist or script or SDP file names it`(name: String, text: String) throws
-  {
+  func `Refuses a playlist or script or SDP file and names its path`(
+    name: String, text: String
+  ) throws {
     let directory = try Scratch()
     let path = try directory.write(Array(text.utf8), as: name)
     let error = #expect(throws: MediaError.self) { try Asset(path: path) }

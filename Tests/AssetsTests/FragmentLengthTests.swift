@@ -47,7 +47,7 @@ struct FragmentLengthTests {
   }
 
   @Test(arguments: [false, true])
-  func `A fragment that starts very late does not last longer`(reordered: Bool) async throws {
+  func `A late fragment start does not extend the movie duration`(reordered: Bool) async throws {
     let path = try await fragmented(reordered: reordered)
     try expectThreeSeconds(path, reordered)
     for seconds in [10, 100_000] as [UInt64] {
@@ -72,7 +72,7 @@ struct FragmentLengthTests {
   }
 
   @Test(arguments: [false, true])
-  func `A movie with too large sample counts ends at its last frame`(
+  func `Overstated sample counts do not extend the movie duration`(
     reordered: Bool
   ) async throws {
     let path = directory.file("plain.mp4")

@@ -62,7 +62,7 @@ struct FrameReaderTests {
     }
   }
 
-  @Test func `A missing frame throws and the reader stays usable`() throws {
+  @Test func `Reading a missing frame throws and the reader stays usable`() throws {
     var reader = try FrameReader(try asset(MovieRecipe.constant(240, count: 10)))
     for index in [-1, 10, Int.max] {
       do {
@@ -76,7 +76,7 @@ struct FrameReaderTests {
     #expect(try PaintedBlocks.number(in: reader.mediaFrame(at: 9)) == 9)
   }
 
-  @Test func `Images are read by number and time in any pixel format`() throws {
+  @Test func `Reads frames by number or time in a requested pixel format`() throws {
     let asset = try asset(MovieRecipe.constant(240, count: 60).h264(gop: 20, reordered: true))
     let frames = try #require(asset.videoTrack).frames
     var reader = try FrameReader(asset)

@@ -35,7 +35,9 @@ struct FrameWriterTests {
   /// In JPEG's full range they are the gray levels. In video range the gray level is (v −
   /// 16)·255/219.
   @Test(arguments: [(false, 32, 208), (true, 19, 224)])
-  func `Gray levels are kept in raw frames`(isVideoRange: Bool, dark: Int, light: Int) throws {
+  func `Raw gray levels take the source color range into account`(
+    isVideoRange: Bool, dark: Int, light: Int
+  ) throws {
     var recipe = MovieRecipe.constant(30, count: 3)
     if isVideoRange { recipe = recipe.h264(gop: 1, reordered: false, options: ["crf": "0"]) }
     var reader = try FrameReader(try asset(recipe))
@@ -58,7 +60,7 @@ struct FrameWriterTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `A PNG file has the same levels as raw bytes`() async throws {
+  func `A PNG file has the same pixel values as a raw RGB frame`() async throws {
     let asset = try asset(MovieRecipe.constant(30, count: 3))
     var reader = try FrameReader(asset)
     var png = PNGWriter()
@@ -70,7 +72,7 @@ struct FrameWriterTests {
 
   @Test(
     .enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"), arguments: [1, -1])
-  func `Raw frames are rotated as by FFmpeg or left as stored`(sine: Int32) async throws {
+  func `Raw frames match FFmpeg with and without applied rotation`(sine: Int32) async throws {
     var recipe = MovieRecipe.constant(30, count: 2)
     recipe.displayMatrix = [0, sine << 16, 0, -sine << 16, 0, 0, 0, 0, 1 << 30]
     let asset = try asset(recipe)

@@ -146,7 +146,7 @@ struct KeptIndexTests {
     #expect(try Asset(path: path, keepsIndex: true).keptIndex?.isUsed == true)
   }
 
-  @Test func `A truncated movie reads the same with a saved frame index`() throws {
+  @Test func `Truncated movies read equally with and without a saved index`() throws {
     let path = try movie()
     let whole = try bytes(of: path)
     _ = try directory.write(Array(whole.prefix(whole.count * 2 / 3)), as: "clip.mov")

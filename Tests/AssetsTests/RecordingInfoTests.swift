@@ -19,7 +19,7 @@ struct RecordingInfoTests {
     return try Asset(path: path)
   }
 
-  @Test func `Each frame has a driver time and number and a loss count`() throws {
+  @Test func `Recording info gives each frame a driver time and loss count`() throws {
     let asset = try asset(
       tag: """
         {"version":1,"device":"cam0","mode":"m","first_capture_ns":5000000000,
@@ -71,7 +71,7 @@ struct RecordingInfoTests {
     #expect(asset.frameTimingRows().count == 6)
   }
 
-  @Test func `The capture rate comes from tags or from an edit list`() throws {
+  @Test func `The capture rate can come from a tag or an edit list`() throws {
     func rate(_ metadata: [String: String], elst: UInt32? = nil) throws -> [String] {
       var recipe = MovieRecipe.constant(240, count: 6, timescale: 240_000)
       recipe.metadata = metadata

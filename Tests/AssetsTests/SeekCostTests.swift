@@ -33,7 +33,7 @@ struct SeekCostTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `A seek decodes only from the last key frame to its target`(
+  func `A seek decodes only from the key frame before its target`(
     _ kind: Kind
   ) throws {
     let recipe = kind.recipe

@@ -135,7 +135,7 @@ struct FrameTimelineTests {
   }
 
   @Test(arguments: [1.0, 1.001, 0.9, 1.08, 2, 0.5, 10, 0.1])
-  func `Frames are numbered correctly despite a wrong driver rate`(error: Double) {
+  func `A wrong driver frame rate does not disturb frame numbering`(error: Double) {
     var random = SeededGenerator(seed: 5)
     let reported = ReportedFrames(
       count: 2_000, period: 1e6 / 240, jitter: 0.2, faults: [.loss, .doubleCount], every: 20...60,

@@ -5,7 +5,7 @@ import Testing
 
 /// The time limit for calls of libav functions.
 struct ReadWatchTests {
-  @Test func `Only an FFmpeg read without progress ends after a time limit`() {
+  @Test func `An FFmpeg read times out only if it makes no progress`() {
     let watch = ReadWatch()
     let limit = ReadWatch.longestStall
     watch.begin(now: 0)
