@@ -111,7 +111,7 @@ struct PlayerSceneTests {
     }
   }
 
-  @Test func `Text is drawn in a dot font and truncated to fit its width`() {
+  @Test func `Text is drawn in a dot font and truncated to a given width`() {
     // The digit 1 is drawn as a stroke with a foot and a flag.
     let one = DrawingText.rectangles("1", x: 10, y: 20, scale: 2)
     #expect(

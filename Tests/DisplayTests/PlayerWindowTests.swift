@@ -34,7 +34,7 @@ struct PlayerWindowTests {
     return try Asset(path: path)
   }
 
-  @Test func `The window shows the frame after each seek and step and play`() throws {
+  @Test func `The window shows the exact frame after seek or step or play`() throws {
     let stage = try WindowStage([painted()])
     #expect(try stage.number() == 0)
     for (time, number) in [(100, 100), (239, 239), (23, 23), (24, 24), (0, 0)] as [(Int64, Int)] {

@@ -15,7 +15,7 @@ struct PointerGestureTests {
     return events.flatMap { gesture.handle($0, layout, duration: duration) }
   }
 
-  @Test func `A drag from the timeline scrubs until it is released`() {
+  @Test func `A drag that starts on the timeline scrubs until release`() {
     let found = actions([
       .moved(ViewPoint(x: 100, y: 670)), .pressed(.left, ViewPoint(x: 112, y: 670)),
       .moved(ViewPoint(x: 212, y: 100)), .moved(ViewPoint(x: -50, y: 700)),
@@ -25,7 +25,7 @@ struct PointerGestureTests {
       found == [.beginScrub, .scrub(100), .scrub(200), .scrub(0), .endScrub])
   }
 
-  @Test func `A press scrubs on thumbnails but not on the status line`() {
+  @Test func `A press on a thumbnail scrubs but not on the status line`() {
     #expect(
       actions([.pressed(.left, ViewPoint(x: 13, y: 621))]) == [.beginScrub, .scrub(1)])
     #expect(actions([.pressed(.left, ViewPoint(x: 13, y: 700))]).isEmpty)

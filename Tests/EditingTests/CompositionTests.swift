@@ -49,7 +49,7 @@ struct CompositionTests {
     #expect(composition.segments[1].isEmpty)
   }
 
-  @Test func `Scaling a scaled range multiplies the speeds`() throws {
+  @Test func `Scaling a time range twice multiplies the speeds`() throws {
     var composition = Composition(clip)
     try composition.scaleTimeRange(.of(0, 4), toDuration: MediaTime(seconds: 16))
     try composition.scaleTimeRange(.of(4, 8), toDuration: MediaTime(seconds: 8))
@@ -72,7 +72,7 @@ struct CompositionTests {
     #expect(composition.tracks == [CompositionTrack(.video)])
   }
 
-  @Test func `A lookup outside the composition returns the nearest segment`() throws {
+  @Test func `A time outside a composition looks up the nearest segment`() throws {
     let composition = try Composition.retimed(clip, changes: [.init(.of(1, 8), in: .of(1, 2))])
     let segments = composition.segments
     for (time, index) in [(-1, 0), (0, 0), (1, 1), (8, 1), (9, 2), (11, 2), (99, 2)] {

@@ -30,7 +30,7 @@ struct FinalCutVariantsTests {
     """
   }
 
-  @Test func `A conformed clip shows one source frame per sequence frame`() throws {
+  @Test func `A clip conformed to a new frame rate keeps every frame`() throws {
     let plain = try read(
       conformed(
         """
@@ -109,7 +109,7 @@ struct FinalCutVariantsTests {
     </audio></media></sequence></xmeml>
     """
 
-  @Test func `Clips and ranges and speeds of xmeml are read`() throws {
+  @Test func `Reads clips and ranges and speeds of Final Cut 7 XML`() throws {
     let found = try read(Self.premiere)
     #expect(found.format == .finalCut7)
     #expect(found.name == "Cut & run")
@@ -137,7 +137,7 @@ struct FinalCutVariantsTests {
     </track></video></media></sequence></xmeml>
     """
 
-  @Test func `Transitions and nested sequences of xmeml are read`() throws {
+  @Test func `Reads transitions and nested sequences of Final Cut 7 XML`() throws {
     let found = try read(Self.resolve)
     func seconds(_ frames: Int) -> String {
       Rational(Int128(frames) * 1001, over: 30_000).description
@@ -162,7 +162,7 @@ struct FinalCutVariantsTests {
     <start>0</start><end>3</end><sequence id="s"/></clipitem></track></video></media></sequence></xmeml>
     """,
   ])
-  func `Damaged xmeml is refused`(text: String) {
+  func `Damaged Final Cut 7 XML is refused`(text: String) {
     let error = #expect(throws: MediaError.self) { try read(text) }
     #expect(error?.code == .invalidProject)
   }

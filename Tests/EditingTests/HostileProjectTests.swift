@@ -22,7 +22,7 @@ struct HostileProjectTests {
   }
 
   @Test(arguments: ["-9223372036854775808", "9223372036854775807", "10000", "-10000", "x"])
-  func `A Final Cut gap in a lane with an extreme number is ignored`(lane: String) throws {
+  func `A Final Cut gap with an extreme lane number is ignored`(lane: String) throws {
     try parse(
       """
       <gap offset="0s" duration="1s"><gap lane="\(lane)" duration="1s"/></gap>

@@ -125,7 +125,7 @@ struct OpenTimelineRulesTests {
     clip.split(separator: "EFFECTS").joined(separator: effects)
   }
 
-  @Test func `A time effect without a curve in a project is refused`() throws {
+  @Test func `A project time effect without a valid speed is refused`() throws {
     for effect in [
       #"{"OTIO_SCHEMA": "TimeEffect.1", "effect_name": "Curve"}"#,
       #"{"OTIO_SCHEMA": "TimeWarp.1"}"#,
@@ -184,7 +184,7 @@ struct OpenTimelineRulesTests {
     }
   }
 
-  @Test func `A still in a project is held and a generator becomes a gap`() throws {
+  @Test func `A project still becomes a freeze frame and a generator a gap`() throws {
     let still = plain().split(separator: "a.mov").joined(separator: "title.png")
     let generated = plain().split(separator: "ExternalReference").joined(
       separator: "GeneratorReference")

@@ -109,7 +109,7 @@ struct OpenTimelineTests {
     #expect(try project.text() != text)
   }
 
-  @Test func `Clips of other programs follow the OpenTimelineIO rules`() throws {
+  @Test func `Reads OTIO clips with speeds and gaps and freeze frames`() throws {
     let found = try read(
       project(
         clip(range(24, 48)), clip(range(24, 48), effects: warp(0.125)),
@@ -126,7 +126,7 @@ struct OpenTimelineTests {
       ])
   }
 
-  @Test func `NTSC frame rates and time codes are exact`() throws {
+  @Test func `NTSC rates and time codes of OTIO clips are read exactly`() throws {
     let found = try read(
       project(
         clip(
@@ -141,7 +141,7 @@ struct OpenTimelineTests {
       ])
   }
 
-  @Test func `A ramp that another program changed is read with a warning`() throws {
+  @Test func `A speed ramp that another program changed gives a warning`() throws {
     let clip = try source("a.mov")
     let ramped = try Composition.ramped(
       clip,
@@ -162,7 +162,7 @@ struct OpenTimelineTests {
     #expect(found.composition.segments.count > composition.segments.count)
   }
 
-  @Test func `A ramp is written as clips that other programs can play`() throws {
+  @Test func `A project speed ramp is stored as many constant-speed clips`() throws {
     var composition = Composition(try source("a.mov"))
     try composition.setSpeedRamp(
       SpeedRamp(from: .normal, to: .of(1, 8), easing: .easeInOut), in: .of(1, 2))
@@ -193,7 +193,7 @@ struct OpenTimelineTests {
     #expect(error?.description.contains(what) == true, "\(error?.description ?? "")")
   }
 
-  @Test func `Project items that cannot be played are refused or warned of`() throws {
+  @Test func `Invalid project items are refused and ignored ones reported`() throws {
     func refuses(_ item: String) {
       let error = #expect(throws: (any Error).self) { try read(project(item)) }
       #expect(error is MediaError, "\(item)")

@@ -85,7 +85,7 @@ struct OtherProjectsTests {
     #expect(throws: MediaError.self) { try read(Self.list, rate: 10) }
   }
 
-  @Test func `Camera and drop-frame time codes map to file positions`() throws {
+  @Test func `Drop-frame and camera time codes map to times in the file`() throws {
     let hours = """
       001  A001     V     C        01:00:02:00 01:00:03:00 00:00:00:00 00:00:01:00
       * FROM CLIP NAME:  first.mov
@@ -193,7 +193,7 @@ struct OtherProjectsTests {
     #expect(readable * 30 > RunSize.cases(300, full: 1_200))
   }
 
-  @Test func `Malformed and unbounded XML is refused`() {
+  @Test func `Malformed or deeply nested XML and entities are refused`() {
     let deep = String(repeating: "<a>", count: 100_000)
     let entities = "<!DOCTYPE a [<!ENTITY b \"bb\">]><a c=\"&b;\"/>"
     for text in [deep, entities, "<a b=\"&c;\"/>", "<a b=\"1\" b=\"2\"/>", "<a b=1/>", "<a"] {

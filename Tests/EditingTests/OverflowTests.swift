@@ -101,7 +101,7 @@ struct OverflowTests {
     return [found.start, found.end]
   }
 
-  @Test("Every target time of a source time is valid or throws", arguments: 0..<40 as Range<UInt64>)
+  @Test("Mapping any source time gives a valid time or throws", arguments: 0..<40 as Range<UInt64>)
   func targetTimes(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let source = try MediaSource(path: "a", duration: MediaTime(.max, over: .max))

@@ -51,7 +51,7 @@ struct TracksTests {
     #expect(other.duration == MediaTime(seconds: 5))
   }
 
-  @Test func `An edit of all tracks is clipped to the end of a short track`() throws {
+  @Test func `An edit of all tracks stops at the end of a shorter track`() throws {
     var composition = Composition(clip)
     try composition.tracks[1].removeTimeRange(.of(2, 4))
     var scaled = composition
@@ -177,7 +177,7 @@ struct TracksTests {
   }
 
   @Test(arguments: RetimingPreset.allCases)
-  func `A preset plays the whole source and slows it at an instant`(
+  func `A retiming preset slows one instant and omits no source time`(
     preset: RetimingPreset
   ) throws {
     for milliseconds in [0, 50, 1_300, 3_990, 4_000] as [Int64] {

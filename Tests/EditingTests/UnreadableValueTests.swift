@@ -46,7 +46,7 @@ struct UnreadableValueTests {
     .composition.track(.video)?.segments.map(\.description) ?? []
   }
 
-  @Test func `A project with valid or null values is read`() throws {
+  @Test func `Null is accepted for the optional ranges of a project clip`() throws {
     #expect(try table(Self.project()) == ["a.mov 1/1..3/1 -> 0/1..2/1"])
     // The format allows these values to be null.
     #expect(
@@ -63,7 +63,7 @@ struct UnreadableValueTests {
     ("available.value", "available_range.start_time.value"),
     ("length.rate", "available_range.duration.rate"),
   ])
-  func `An error states where an unreadable project number is`(
+  func `The error for a bad project number names track and time`(
     key: String, name: String
   ) throws {
     for value in ["1e308", "\"2\"", "null", "NaN", "-Infinity", "true", "[]", "{}"]
