@@ -110,7 +110,7 @@ struct AnimatedImageTests {
     #expect(error?.message.contains("libwebp_anim") == true)
   }
 
-  @Test func `Rejects frame rates and modes that GIF or WebP cannot store`() throws {
+  @Test func `Rejects a frame rate or export mode that GIF or WebP lacks`() throws {
     func code(_ path: String, _ mode: ExportMode) -> MediaError.Code? {
       #expect(throws: MediaError.self) {
         try AnimatedImageCheck.check(ExportSettings(path: path, mode: mode))

@@ -60,7 +60,7 @@ struct AsyncExportTests {
     #expect(try directory.names() == ["clip.mov"])
   }
 
-  @Test func `The async export also refuses an existing output file`() async throws {
+  @Test func `An async export refuses an existing output file`() async throws {
     let session = try session()
     _ = try directory.write([1, 2, 3], as: "a.mov")
     let settings = settings()

@@ -61,7 +61,7 @@ struct AudioTests {
   }
 
   @Test(arguments: [("aac", "mov"), ("aac", "mp4"), ("pcm_s16le", "mov")], [true, false])
-  func `Exported audio has the length and clicks of the composition`(
+  func `Exported audio has the composition length and click times`(
     kind: (codec: String, container: String), isCopy: Bool
   ) async throws {
     let asset = try asset(kind.codec, container: kind.container)
@@ -215,7 +215,7 @@ struct AudioTests {
     return packets
   }
 
-  @Test func `Reordered ranges of a clip keep their audio samples`() throws {
+  @Test func `Exporting ranges out of order keeps exact audio samples`() throws {
     let asset = try asset("pcm_s16le", isWave: true)
     var composition = Composition()
     for part in [try range(2_000, 2_010), try range(500, 1_000)] {

@@ -150,7 +150,7 @@ struct BoundaryTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled))
-  func `The cut policy auto hides few frames but encodes many`() async throws {
+  func `The cut policy auto encodes if too many frames need hiding`() async throws {
     let asset = try asset(reordered: true)
     let few = try await check(asset, [(0, 500), (1_300, 2_000)], .auto)
     #expect(few.framesHidden > 0 && few.framesEncoded == 0)
@@ -168,7 +168,7 @@ struct BoundaryTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled))
-  func `A range that ends at a B-frame can hide the reference frame`() async throws {
+  func `An end at a B-frame can hide its later reference frame`() async throws {
     let asset = try asset(reordered: true)
     // In I0 P3 B1 B2 P6 B4 B5, frames 1 and 2 need frame 3.
     let report = try await check(asset, [(1_000, 1_020)], .auto)

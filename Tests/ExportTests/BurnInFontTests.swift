@@ -15,7 +15,7 @@ struct BurnInFontTests {
   @Test(
     arguments: zip(
       [320, 960, 320, 320, 320], ["yuv420p", "yuv420p", "yuv422p10le", "yuv444p10le", "bgr0"]))
-  func `Text in a burned-in font shows source time and frame number`(
+  func `Burned-in text in a font shows source time and frame number`(
     width: Int, name: String
   ) throws {
     let directory = try Scratch()
@@ -44,7 +44,7 @@ struct BurnInFontTests {
     }
   }
 
-  @Test func `Burned-in text of a narrow frame uses the dot font`() throws {
+  @Test func `A narrow frame has burned-in text in the built-in dot font`() throws {
     let font = try BurnInFont(named: "monospace")
     for width in [160, 271, 272] {
       let frame = try FrameSamples.frame(width: width, height: 64, .yuv420p) { _, _, _ in 128 }
@@ -58,7 +58,7 @@ struct BurnInFontTests {
     }
   }
 
-  @Test func `Each rendered font character has a distinct fixed shape`() throws {
+  @Test func `Each character of a burn-in font is drawn differently`() throws {
     let font = try BurnInFont(named: "monospace")
     #expect(try BurnInFont(named: "monospace") == font)
     let shapes = BurnInFont.characters.map { font.scaled($0, width: 24, height: 36) }

@@ -90,7 +90,7 @@ struct BurnInTests {
   }
 
   @Test(arguments: [false, true])
-  func `Burned-in text of a synthesized frame names its exact time`(isReversed: Bool) throws {
+  func `Text on a synthesized frame shows its exact source time`(isReversed: Bool) throws {
     let asset = try movie(.yuv420p)
     var composition = try asset.retimed([(TimeRange(duration: asset.duration), speed(1, 4))])
     if isReversed { try composition.reverse(TimeRange(duration: composition.duration)) }

@@ -83,7 +83,7 @@ struct ConstantRateTests {
   ///
   /// The time of a frame may then be just after the time of its output frame.
   @Test(arguments: [240_000, 1_000_000, 600, 1_000] as [Int32])
-  func `Rounded source frame times repeat no frame in an export`(timescale: Int32) throws {
+  func `Rounding of source frame times repeats no exported frame`(timescale: Int32) throws {
     let asset = try Asset.made(.constant(240, count: 960, timescale: timescale), in: directory)
     let composition = try asset.retimed([(range(1_000, 2_000), speed(1, 8))])
     let (_, report) = try export(composition, of: asset, settings(30), count: 330)
@@ -111,7 +111,7 @@ struct ConstantRateTests {
     try export(Composition(asset), of: asset, settings(30), count: count)
   }
 
-  @Test func `A rest shorter than a timestamp tick adds no output frame`() throws {
+  @Test func `A remainder below one timestamp tick adds no output frame`() throws {
     // 100 frames at 30 fps end at 3.333333 s. Rounded up to a whole tick, the end is a third of a
     // tick late.
     var recipe = MovieRecipe.constant(30, count: 100, timescale: 1_000_000)
@@ -123,7 +123,7 @@ struct ConstantRateTests {
     try export(slow, of: asset, settings(30), count: 800)
   }
 
-  @Test func `Each output frame of an uneven source shows the frame due`() throws {
+  @Test func `An uneven source is exported with the frame due at each time`() throws {
     var recipe = MovieRecipe.constant(120, count: 240).h264(gop: 40, reordered: true)
     var generator = SeededGenerator(seed: 3)
     recipe.times = recipe.times.map {
@@ -151,7 +151,7 @@ struct ConstantRateTests {
     try export(composition, of: asset, settings(100), count: 30)
   }
 
-  @Test func `Empty time in a composition renders as black`() throws {
+  @Test func `A gap in a composition renders as black`() throws {
     let asset = try Asset.made(.constant(100, count: 20), in: directory)
     var composition = try Composition(asset)
     try composition.insertEmptyTimeRange(range(100, 150))

@@ -111,7 +111,7 @@ struct ConvertedAudioTests {
     }
   }
 
-  @Test func `Audio is complete if its channels or sample rate change`() async throws {
+  @Test func `Audio that changes channels or sample rate stays complete`() async throws {
     for (name, rate, layout) in [
       ("two", 48_000, "stereo"), ("six", 48_000, "5.1"), ("low", 44_100, "stereo"),
     ] {

@@ -87,7 +87,7 @@ struct CopiedRangeTests {
   }
 
   @Test(arguments: ["mjpeg", "h264", "reordered"])
-  func `Copying packets by kernel or by program gives equal movies`(kind: String) throws {
+  func `Copying packets in kernel or user space gives equal movies`(kind: String) throws {
     let asset = try asset(kind)
     #expect(PacketLayout(asset)?.locations.count == 480)
     var cut = Composition()

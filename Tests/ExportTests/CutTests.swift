@@ -75,7 +75,7 @@ struct CutTests {
     #expect(found == [123, 124, 125, 4, 5, 6, 4, 5, 6])
   }
 
-  @Test func `A cut while a frame is visible shows the rest of the frame`() throws {
+  @Test func `A cut while a frame is visible keeps its remaining duration`() throws {
     // The range begins 4 ms before the end of frame 12, shows all of frame 13, and ends after 6 ms
     // of frame 14.
     #expect(try numbers(.mjpeg, [(126, 146)]) == [12, 13, 14])
@@ -208,7 +208,7 @@ struct CutTests {
     }
   }
 
-  @Test func `A passthrough export keeps hidden leading frames hidden`()
+  @Test func `A passthrough export keeps frames before the start hidden`()
     throws
   {
     var recipe = MovieRecipe.constant(100, count: 60).h264(gop: 20, reordered: false)

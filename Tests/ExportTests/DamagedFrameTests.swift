@@ -43,7 +43,7 @@ struct DamagedFrameTests {
     try await CopyJudge.frames(of: path, countsHidden: true).map(\.hash)
   }
 
-  @Test func `An undecodable frame stops the export or is held or skipped`() async throws {
+  @Test func `An undecodable frame is refused or held or skipped by policy`() async throws {
     let asset = try await damaged([7])
     let error = #expect(throws: MediaError.self) { try export(asset, .stop) }
     #expect(error?.code.rawValue == "invalid_data")

@@ -66,7 +66,7 @@ struct FileLengthTests {
     #expect(maximum <= 10)
   }
 
-  @Test func `A file size search accepts a smaller file if file sizes jump`() throws {
+  @Test func `A size search keeps a smaller file if none nears the limit`() throws {
     var search = FileLengthSearch(limit: 1_000, crf: 18)
     var kept: ExportReport.FileLength?
     while kept == nil { kept = try search.kept(search.crf < 33.3 ? 2_000 : 500, path: "a.mp4") }

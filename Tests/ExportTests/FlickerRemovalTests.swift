@@ -55,7 +55,7 @@ struct FlickerRemovalTests {
     #expect(before > 4.5 && after < before / 8, "\(before) before, \(after) after")
   }
 
-  @Test func `The flicker gain of a frame does not depend on the range`() throws {
+  @Test func `Flicker gain does not depend on which frames are exported`() throws {
     let asset = try movie(.yuv420p)
     let all = (0..<240).map { ConstantRatePlan.Frame(source: 0, index: $0) }
     let whole = try FlickerRemoval(all, [asset], isCancelled: { false })

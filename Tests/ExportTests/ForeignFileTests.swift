@@ -59,7 +59,7 @@ struct ForeignFileTests {
     }
   }
 
-  @Test func `An embedded color profile is kept`() async throws {
+  @Test func `An export keeps the embedded color profile`() async throws {
     let path = directory.file("tagged.mov")
     try await FFmpeg.makeClip(
       path, frames: 10,

@@ -122,7 +122,7 @@ struct FrameRuleTests {
 
   /// Timestamps as a camera driver sets them, early or late by up to a fifth of a frame period.
   @Test(arguments: [0, 1, 2] as [UInt64])
-  func `Each jittered frame is shown if output frames are enough`(seed: UInt64) throws {
+  func `Every jittered frame is shown if the output rate suffices`(seed: UInt64) throws {
     let directory = try Scratch()
     var recipe = MovieRecipe.constant(240, count: 300, timescale: 1_000_000)
     var generator = SeededGenerator(seed: seed)

@@ -263,7 +263,7 @@ struct MetadataTests {
     }
   }
 
-  @Test func `A marker at a frame becomes a mark with the capture time`() throws {
+  @Test func `An exported marker keeps its frame and capture time`() throws {
     let path = directory.file("source.mov")
     try MovieRecipe.constant(240, count: 100, timescale: 240_000).write(to: path)
     let asset = try Asset(path: path)

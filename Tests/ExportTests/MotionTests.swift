@@ -174,7 +174,7 @@ struct MotionTests {
     #expect(found == (0..<30).reversed().map { $0 } + (30..<60).map { $0 })
   }
 
-  @Test func `Each output frame of ramps and reversal shows the frame due`()
+  @Test func `Ramps and reversal show the source frame due at each time`()
     throws
   {
     let asset = try mjpeg()
@@ -220,7 +220,7 @@ struct MotionTests {
   }
 
   @Test(
-    "A passthrough export of up to 50 ranges shows exact frames",
+    "A passthrough export of random edits shows frames on time",
     arguments: 0..<12 as Range<UInt64>)
   func randomRanges(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)

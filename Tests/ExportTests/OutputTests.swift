@@ -124,7 +124,7 @@ struct OutputTests {
   }
 
   @Test(arguments: [true, false])
-  func `The progress of an export never falls and reaches the total`(isCopy: Bool) throws {
+  func `Export progress never falls and ends at the frame count`(isCopy: Bool) throws {
     let asset = try asset()
     let mode = isCopy ? ExportMode.passthrough() : .constant(FrameRate(50))
     var reported: [Int64] = []
@@ -191,7 +191,7 @@ struct OutputTests {
       try Asset(path: whole.path).metadata["com.overcrank.recording"] == "{\"device\":\"d\"}")
   }
 
-  @Test func `Exporting an empty composition or no video is refused`() throws {
+  @Test func `Refuses to export an empty or audio-only composition`() throws {
     let asset = try asset()
     let empty = try refusal(Composition(), of: asset, settings("a.mov"))
     #expect(empty.code == .unsupportedSource)

@@ -85,7 +85,7 @@ struct PassthroughTests {
   }
 
   @Test(arguments: [false, true])
-  func `A retimed H.264 passthrough export decodes to equal frames`(isReordered: Bool) throws {
+  func `A retimed H.264 passthrough export decodes to source frames`(isReordered: Bool) throws {
     let recipe = MovieRecipe.constant(240, count: 480).h264(gop: 60, reordered: isReordered)
     let asset = try Asset.made(recipe, in: directory)
     let composition = try asset.retimed([
@@ -205,7 +205,7 @@ struct PassthroughTests {
 
   /// Buffers of libavformat hold about 256 KiB.
   @Test(arguments: ["mov", "mp4"], [nil, 100_000] as [Int64?])
-  func `A passthrough export copies packets above 256 KiB whole`(
+  func `A passthrough export copies packets above 256 KiB completely`(
     container: String, fragment: Int64?
   ) throws {
     var recipe = MovieRecipe.constant(240, count: 12)

@@ -43,7 +43,7 @@ struct RenderedFrameTests {
   ///
   /// An output frame covers four source frames at 25 fps, and three and a third at 30 fps.
   @Test(arguments: [25, 30] as [Int64])
-  func `Blending weights each frame by its time in an output frame`(rate: Int64) throws {
+  func `Blending weights each frame by its share of the output frame`(rate: Int64) throws {
     let asset = try Asset.made(.constant(100, count: 40, timescale: 240_000), in: directory)
     var settings = try settings(rate)
     settings.render { $0.sampling = .blend }
@@ -79,7 +79,7 @@ struct RenderedFrameTests {
   // MARK: Size and rotation
 
   /// The frame is higher than the area with the painted numbers.
-  @Test func `Rendering can fill a box with the cropped center of a frame`() throws {
+  @Test func `Rendering can crop the center of a frame to the output size`() throws {
     var recipe = MovieRecipe.constant(50, count: 3)
     (recipe.width, recipe.height) = (PaintedBlocks.width, 96)
     let asset = try Asset.made(recipe, in: directory)
@@ -176,7 +176,7 @@ struct RenderedFrameTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `The x264 preset and profile are used and checked`() async throws {
+  func `The x264 preset and profile are applied and validated`() async throws {
     let asset = try Asset.made(.constant(50, count: 5), in: directory)
     var settings = try settings(
       50, .h264(EncoderSettings(preset: "ultrafast", profile: "baseline")))

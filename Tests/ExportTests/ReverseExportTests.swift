@@ -69,7 +69,7 @@ struct ReverseExportTests {
     #expect((240...240 + 12 * Self.delay).contains(source.sentPacketCount))
   }
 
-  @Test func `Reversing the read direction decodes a GOP once more at most`() throws {
+  @Test func `Reversing the read direction decodes a GOP at most once more`() throws {
     let requests = Array(0...20) + (5..<20).reversed() + [5, 5, 6, 7] + (0..<7).reversed()
     let source = source(try clip(), requests)
     _ = try read(source, requests)

@@ -70,7 +70,7 @@ struct ShardTests {
     return nil
   }
 
-  @Test func `Joined shards give the same file for any number of shards`() throws {
+  @Test func `The joined file does not depend on the number of shards`() throws {
     var files: [[UInt8]] = []
     var path = ""
     for count in [1, 2, 3, 8, 17] {
@@ -170,7 +170,7 @@ struct ShardTests {
     return part
   }
 
-  @Test func `Shards of an export with other settings are not joined`() throws {
+  @Test func `Shards of an export with different settings are not joined`() throws {
     let settings = try settings("movie")
     try make(1...4, of: 4, settings)
     #expect(session.isFinished(try part(2, settings)))

@@ -98,7 +98,7 @@ struct ShutterExportTests {
   }
 
   @Test(arguments: [90, 180, 360] as [Int64])
-  func `A blend averages the frames captured in the open shutter`(
+  func `A blend averages frames captured while the shutter is open`(
     degrees: Int64
   ) throws {
     // An output frame period has 16 frames, in which the bar moves 1 pixel each.
@@ -128,7 +128,7 @@ struct ShutterExportTests {
   }
 
   @Test(arguments: [FrameSampling.flow, .flowFast], [90, 180, 360] as [Int64])
-  func `Synthesized frames fill a shutter with few captured frames`(
+  func `Motion blur of a slow capture uses synthesized frames`(
     sampling: FrameSampling, degrees: Int64
   ) throws {
     let asset = try movie(30, step: 12, count: 5)
@@ -188,7 +188,7 @@ struct ShutterExportTests {
 
   /// The shutter opens in the middle of a captured frame.
   @Test(arguments: [false, true], [FrameSampling.flow, .flowFast])
-  func `Flow and blend sampling of a 480 fps clip are equal`(
+  func `Flow and blend sampling give equal frames at 480 fps`(
     isReversed: Bool, sampling: FrameSampling
   ) throws {
     let asset = try movie(480, step: 1, count: 64)

@@ -74,7 +74,7 @@ struct SynthesizedFrameTests {
   }
 
   @Test(arguments: [FrameSampling.flow, .flowFast])
-  func `A synthesized frame shows the exact instant of motion`(sampling: FrameSampling) throws {
+  func `A synthesized frame shows the motion at its exact time`(sampling: FrameSampling) throws {
     let source = try (0..<5).map { try Self.frame(movedBy: Double($0) * 4) }
     let asset = try movie(source)
     let slow = try asset.retimed([(TimeRange(duration: asset.duration), speed(1, 3))])

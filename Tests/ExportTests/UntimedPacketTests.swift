@@ -44,7 +44,7 @@ struct UntimedPacketTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `Packets without timestamps are exported at even times`(kind: Kind) async throws {
+  func `Packets without timestamps are exported at even intervals`(kind: Kind) async throws {
     let asset = try await clip(kind)
     let frames = try #require(asset.videoTrack).frames
     #expect(frames.entries.count == 90)
