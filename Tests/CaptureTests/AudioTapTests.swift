@@ -188,7 +188,7 @@ struct AudioTapTests {
     thread.join()
   }
 
-  @Test func `A disabled connection gives no audio and later marks the gap`()
+  @Test func `Audio missed while a connection is disabled becomes a gap`()
     throws
   {
     let gate = ConnectionGate()

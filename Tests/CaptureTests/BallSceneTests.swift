@@ -103,7 +103,9 @@ struct BallSceneTests {
   }
 
   @Test(arguments: sizes)
-  func `The synthetic ball is within 1/4 pixel of its formula`(width: Int, height: Int) throws {
+  func `The ball is drawn within 1/4 pixel of its computed position`(
+    width: Int, height: Int
+  ) throws {
     for (ball, rate) in [
       (BouncingBall(), 240),
       (BouncingBall(height: Rational(13, over: 10), period: Rational(1, over: 10)), 2_000),

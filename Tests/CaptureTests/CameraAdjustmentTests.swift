@@ -20,7 +20,7 @@ struct CameraAdjustmentTests {
       minimum: 2_000, maximum: 6_500, defaultValue: 4_000, flags: .volatile),
   ])
 
-  @Test func `Queries of camera adjustments do not affect each other`() throws {
+  @Test func `An adjustment query ignores changes before the query`() throws {
     let step = Mutex<Int64>(0)
     let controls = try DeviceSystem.$calls.withValue(driver) {
       try CameraControls(path: "/dev/video0") { [driver] in
@@ -55,7 +55,7 @@ struct CameraAdjustmentTests {
     #expect(events == [[], [], [begins], [], [], [], [], [], [ends], [], [begins]])
   }
 
-  @Test func `The autofocus status starts and ends a focus adjustment`() {
+  @Test func `A focus adjustment lasts while autofocus reports focusing`() {
     var detector = AdjustmentDetector()
     let events = [false, true, true, false].map {
       detector.see(AdjustmentReading(isFocusing: $0)).map(\.isAdjusting)

@@ -133,7 +133,7 @@ struct CameraControlsTests {
     #expect(driver.writes == [])
   }
 
-  @Test func `Locking exposure without a 3A lock keeps the current values`() throws {
+  @Test func `Exposure is locked at current values if there is no 3A lock`() throws {
     let driver = webcam()
     let controls = try controls(driver)
     try controls.setExposureMode(.locked)
@@ -206,7 +206,7 @@ struct CameraControlsTests {
     #expect(try self.controls(studio()).isWhiteBalanceModeSupported(.autoWhiteBalance))
   }
 
-  @Test func `Exposure bias and ISO take values of their integer menus`() throws {
+  @Test func `Exposure bias and ISO values come from driver integer menus`() throws {
     let driver = studio()
     let controls = try controls(driver)
     #expect(try controls.exposureTargetBiases == [-1500, 0, 1500])
@@ -241,7 +241,7 @@ struct CameraControlsTests {
         == .controlOutOfRange)
   }
 
-  @Test func `Centering both points of interest restores the full region`() throws {
+  @Test func `Centering exposure and focus points restores the full region`() throws {
     let driver = studio()
     let whole = ControlValue.rectangle(ControlRectangle(left: 0, top: 0, width: 1280, height: 720))
     driver.change { $0.values[.regionOfInterest] = whole }

@@ -67,7 +67,7 @@ private func observation(_ number: Int64, _ rate: FrameRate, base: Int64 = 5_000
 
 struct CaptureLoopTests {
   @Test(arguments: 0..<200)
-  func `Each random fault is counted once under its cause`(seed: Int) throws {
+  func `Each injected capture fault is counted once by its cause`(seed: Int) throws {
     var random = SeededGenerator(seed: UInt64(seed))
     let rate = FrameRate(240)
     var truth = Log()

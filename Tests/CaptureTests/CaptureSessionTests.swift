@@ -110,7 +110,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     await session.stopRunning()
   }
 
-  @Test func `A session keeps its camera if the new one cannot start`()
+  @Test func `A session keeps its camera if a replacement cannot start`()
     async throws
   {
     let machine = try FakeVideoSystemCalls("hfr-usb busy=1")
@@ -227,7 +227,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(output.ledger.isBalanced)
   }
 
-  @Test func `A stop or a removed input ends a session interruption`()
+  @Test func `Stopping or removing the input ends a session interruption`()
     async throws
   {
     for removesInput in [false, true] {

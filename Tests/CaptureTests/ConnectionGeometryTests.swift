@@ -97,7 +97,7 @@ import Testing
     }
   }
 
-  @Test func `Rejects unsupported angles and changes to auto mirroring`() throws {
+  @Test func `Rejects unsupported angles and mirroring in automatic mode`() throws {
     let (layout, image) = try image("grey")
     let session = try session(layout, "grey", image)
     try session.addOutput(VideoDataOutput())
@@ -217,7 +217,7 @@ import Testing
     }
   }
 
-  @Test func `The preferred stabilization mode applies while streaming`()
+  @Test func `The preferred stabilization mode is set only while streaming`()
     async throws
   {
     let machine = try FakeVideoSystemCalls("sensor-module")

@@ -139,7 +139,7 @@ struct ControlAssignmentTests {
     #expect(driver.writes == [])
   }
 
-  @Test func `Rejects setting a control twice or an inactive control`() throws {
+  @Test func `Rejects a control that is inactive or is set twice`() throws {
     let twice = try #require(throws: MediaError.self) { try set("gain=5", "gain=10") }
     #expect(twice.code == .badAssignment)
     let automatic = try #require(throws: MediaError.self) {

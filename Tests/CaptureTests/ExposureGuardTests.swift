@@ -77,7 +77,7 @@ struct ExposureGuardTests {
     (1, 240, 41), (1, 120, 83), (1, 100, 99), (1, 30, 333), (1_001, 240_000, 41), (1, 10_000, 1),
     (1, 960, 10),
   ])
-  func `The longest allowed exposure is shorter than a frame`(
+  func `The longest allowed exposure is shorter than a frame period`(
     numerator: Int64, denominator: Int64, expected: Int64
   ) throws {
     let duration = try MediaTime(Rational(Int128(numerator), over: Int128(denominator)))

@@ -57,7 +57,7 @@ struct FakeCameraTests {
     Self.controls.map { machine.controlValue($0.rawValue) }
   }
 
-  @Test func `Exporting a buffer fails if the driver does not support it`() throws {
+  @Test func `A DMA-BUF export fails if the driver does not support it`() throws {
     let input = try input(FakeVideoSystemCalls("hfr-usb"), "640x360@240/mjpg")
     let error = #expect(throws: MediaError.self) { _ = try input.driver.export(0) != nil }
     #expect(error?.code == .deviceFailed && error?.recovery == nil)

@@ -88,7 +88,7 @@ struct FrameQueueTests {
     #expect(huge.withUnsafeBytes { !queue.push(frame(9, $0)) })
   }
 
-  @Test func `A frame queue that is emptied reuses the same memory`() throws {
+  @Test func `A frame queue reuses the same memory after each emptying`() throws {
     let queue = try FrameQueue(capacity: 64 << 20, largestFrame: 100_000)
     let payload = [UInt8](repeating: 1, count: 100_000)
     var addresses: Set<Int> = []

@@ -70,7 +70,7 @@ struct FrameRateVerificationTests {
   }
 
   @Test(arguments: [("loss=10%", FrameRateMismatchReason.bandwidth), ("loss=1%", nil)])
-  func `Frames lost on the bus count as a bandwidth mismatch`(
+  func `A 10 percent frame loss on the bus is a bandwidth mismatch`(
     faults: String, cause: FrameRateMismatchReason?
   ) throws {
     let machine = try FakeVideoSystemCalls("hfr-usb \(faults) apart=2 seed=3")

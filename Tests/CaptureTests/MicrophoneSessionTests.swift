@@ -13,7 +13,7 @@ import Testing
 /// Serialized, since capture threads have real-time priority where the system allows it.
 @Suite(.serialized)
 struct MicrophoneSessionTests {
-  @Test func `Only an unplugged microphone counts as an interruption`()
+  @Test func `Only unplugging and no I/O error counts as an interruption`()
     async throws
   {
     func events(_ kind: FakeAudioCard.Fault.Kind) async throws -> ([SessionEvent], CaptureDevice) {
@@ -56,7 +56,7 @@ struct MicrophoneSessionTests {
     #expect(!card.isOpen)
   }
 
-  @Test func `Capture connections match the media type and can be disabled`()
+  @Test func `Each connection has one media type and can be disabled`()
     async throws
   {
     let listening = try Listening { $0.length = 480 * 50 }
@@ -79,7 +79,7 @@ struct MicrophoneSessionTests {
     #expect(listening.output.ledger == DataOutputLedger() && images.ledger.delivered >= 10)
   }
 
-  @Test func `A microphone resumes while other inputs keep running`()
+  @Test func `An unplugged microphone resumes while other inputs run`()
     async throws
   {
     let listening = try Listening(retryMilliseconds: 1) {

@@ -69,7 +69,7 @@ struct FrameRateRequest: Sendable {
   }
 
   @Test(arguments: Self.requests, [0, 50, 100] as [Int64])
-  func `Delivers the highest rate that minFrameDuration allows`(
+  func `Delivers the highest frame rate that minFrameDuration allows`(
     request: FrameRateRequest, jitter: Int64
   ) async throws {
     let rate = FrameRate(Int(request.camera))
@@ -87,7 +87,7 @@ struct FrameRateRequest: Sendable {
     }
   }
 
-  @Test func `The minimum frame interval is exact and follows clock resets`() throws {
+  @Test func `Frame rate reduction is exact and survives clock resets`() throws {
     func numbers(_ rate: FrameRate, minimum: Int64) throws -> [Int64] {
       var interval = MinimumFrameInterval(frameRate: rate)
       return try (0..<40).filter { number in

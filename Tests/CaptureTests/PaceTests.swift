@@ -56,7 +56,7 @@ import Testing
     #expect(try #require(again.first).microseconds > times[999])
   }
 
-  @Test func `At maximum pace only the frames of the drop option are lost`() throws {
+  @Test func `Only frames dropped by request are lost at maximum pace`() throws {
     let driver = try driver(drop: Rational(1, over: 20))
     let kept = (0..<500 as Range<Int64>).filter { !driver.isDropped($0) }
     #expect(try stamps(kept.count, of: driver).map { Int64($0.sequence) } == kept)
@@ -98,7 +98,7 @@ import Testing
     func end(_ end: CaptureEnd) {}
   }
 
-  @Test func `A frame is left out if the capture ends without queue space`()
+  @Test func `A frame waiting for queue space is left out if capture ends`()
     throws
   {
     let control = CaptureControl()

@@ -77,7 +77,7 @@ struct PreviewAidsTests {
     #expect(LumaHistogram(PixelBuffer(format: .gray)).pixelCount == 0)
   }
 
-  @Test func `A level meter falls by 20 dB in 1.7 s and holds its peak`() {
+  @Test func `The meter level falls 20 dB in 1.7 s while the peak is held`() {
     // The time in milliseconds, the measured peak, and the displayed level and peak.
     let table: [(at: Int64, peak: Double, level: Double, held: Double)] = [
       (0, -.infinity, -60, -60), (100, -20, -20, -20), (950, -.infinity, -30, -20),
@@ -99,7 +99,7 @@ struct PreviewAidsTests {
     #expect(!meter.hasClipped)
   }
 
-  @Test func `Preview statistics give missing frames and the frame rate`() throws {
+  @Test func `Preview statistics count missing frames and the frame rate`() throws {
     let counter = ArrivalCounter()
     #expect(counter.arrivals.newestTime == nil)
     // The sequence number wraps after two frames, skips two and one, repeats 5, and restarts at 1.
@@ -116,7 +116,7 @@ struct PreviewAidsTests {
     #expect(arrivals.frameRate(since: arrivals) == nil)
   }
 
-  @Test func `A preview is delayed by a constant or a slow-motion delay`() {
+  @Test func `A preview lags by a fixed delay or plays in slow motion`() {
     let constant = PreviewSchedule(delay: 12_000_000, speed: .normal, start: 0)
     #expect(constant.shownTime(at: 20_000_000) == 8_000_000)
     // At half speed the delay grows to 4 s in 8 s, and then starts again at zero.

@@ -47,7 +47,7 @@ struct PreviewGeometryTests {
     return pairs.allSatisfy { abs($0 - $1) < 1e-9 }
   }
 
-  @Test func `The corners of a preview image are exact for every gravity`() {
+  @Test func `Preview corners are exact for every video gravity and angle`() {
     for row in Self.rects {
       for corner in Self.corners {
         let geometry = geometry(row.gravity, corner.angle, corner.isMirrored)

@@ -136,7 +136,7 @@ struct RareControlsTests {
     #expect(try controls.whiteBalanceMode == .locked)
   }
 
-  @Test func `Low light boost sets the night scene and not the frame rate`() throws {
+  @Test func `Low light boost selects night scene and keeps the frame rate`() throws {
     let driver = ScriptedControls([
       DeviceControl(
         id: .sceneMode, name: "Scene Mode", kind: .menu, maximum: 8,

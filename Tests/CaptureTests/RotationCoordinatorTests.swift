@@ -10,7 +10,7 @@ import Testing
 
 /// Claims about the angles that show frames level with the horizon.
 struct RotationCoordinatorTests {
-  @Test func `The capture angle follows device rotation and the mounting`() throws {
+  @Test func `The capture angle follows device rotation and camera mount`() throws {
     let upright = CaptureDevice.RotationCoordinator(
       device: try CaptureDevice.named("synthetic:128x96@60"), sensors: "/nowhere")
     let table: [(device: Int, capture: Int)] = [

@@ -56,7 +56,7 @@ private struct SlowLine {
 
 struct SampleClockTests {
   @Test(arguments: 0..<10)
-  func `Audio sample times match an exact least-squares line`(seed: Int) throws {
+  func `Audio sample times match an exact least-squares fit`(seed: Int) throws {
     var random = SeededGenerator(seed: UInt64(seed) &+ 7)
     let rate = [8_000, 44_100, 48_000, 192_000].randomElement(using: &random) ?? 48_000
     let drift = Int64.random(in: -200...200, using: &random)

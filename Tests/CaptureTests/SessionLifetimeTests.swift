@@ -11,7 +11,7 @@ import Testing
 
 /// The lifetime of a session, and its short initializers.
 struct SessionLifetimeTests {
-  @Test func `A session made from a camera uses its fastest format`() throws {
+  @Test func `A session made from a camera uses the fastest camera format`() throws {
     let session = try CaptureSession(CaptureDevice.named("synthetic"))
     #expect(session.connections.isEmpty && session.inputs.count == 1)
     let input = try #require(session.inputs.first as? DeviceInput)

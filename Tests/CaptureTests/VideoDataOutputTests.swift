@@ -165,7 +165,7 @@ struct ScriptedSession {
     while scripted.input.pool.heldCount > 0 || output.keptCount > 0 { await Task.yield() }
   }
 
-  @Test func `Corrupt and too early frames have separate drop reasons`()
+  @Test func `Frames dropped as corrupt or as too soon are counted apart`()
     async throws
   {
     let taken = DispatchSemaphore(value: 0)
@@ -226,7 +226,7 @@ struct ScriptedSession {
     #expect(both[1].withBytes { $0[1] } == 98)
   }
 
-  @Test func `A sample can be modified in the buffer of the camera`() async throws {
+  @Test func `Modifying a sample changes the camera buffer in place`() async throws {
     let sample = try await firstSample(of: "synthetic:320x240@30", mode: "/yuyv")
     let position = sample.withBytes { $0.baseAddress }
     func isGray() throws -> Bool {

@@ -143,7 +143,7 @@ import Testing
     #expect(input.videoZoomFactor == 1)
   }
 
-  @Test func `Rejects invalid zoom factors and rates without a change`() throws {
+  @Test func `Rejects invalid zoom factors and ramp rates without zooming`() throws {
     let input = try camera("/grey", rate: 60)
     #expect(input.videoMaxZoomFactor == 30)
     for odd in [0, -1, 0.99, 30.01, .nan, .infinity] {

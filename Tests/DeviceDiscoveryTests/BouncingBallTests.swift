@@ -69,7 +69,7 @@ struct BouncingBallTests {
     }
   }
 
-  @Test func `Refuses a ball with an invalid height or period`() {
+  @Test func `Refuses a ball with an invalid height or bounce period`() {
     for (height, period) in [
       (Rational(0), Rational(1)), (-1, 1), (Rational(131, over: 100), 1), (.invalid, 1), (1, 0),
       (1, Rational(1, over: 11)), (1, 61), (1, .invalid), (Rational(1, over: 101), 1),

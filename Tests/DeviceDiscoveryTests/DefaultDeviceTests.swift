@@ -77,7 +77,7 @@ struct DeviceLocationTests {
     #expect(cards.map(\.name) == ["Loopback", "HD Pro Webcam - C920"])
   }
 
-  @Test func `An audio card without permission is forbidden but present`() throws {
+  @Test func `An audio card without permission is not reported as missing`() throws {
     let scratch = try Scratch()
     // Real machines do not have this many cards, so the audio library does not know this card.
     try scratch.write("", to: "controlC31")
@@ -111,7 +111,7 @@ struct DefaultDeviceTests {
     }
   }
 
-  @Test func `Discovered devices are ordered by the requested types`() throws {
+  @Test func `Discovery lists devices in the order of the requested types`() throws {
     let machine = try FakeVideoSystemCalls(
       "stepwise-sensor\nhfr-usb\ncontinuous-sensor\nmono-hfr\nyuyv-1080p120")
     with(machine, FakeAudioCard.Description()) {
@@ -136,7 +136,7 @@ struct DefaultDeviceTests {
     }
   }
 
-  @Test func `The synthetic camera is never the default without a camera`() throws {
+  @Test func `The synthetic camera is not a default if no camera exists`() throws {
     let scratch = try Scratch()
     let machine = try FakeVideoSystemCalls("output")
     with(machine, remembering: scratch) {
@@ -152,7 +152,7 @@ struct DefaultDeviceTests {
     }
   }
 
-  @Test func `The authorization status names the group with permission`() throws {
+  @Test func `Missing authorization names the group that grants access`() throws {
     let scratch = try Scratch()
     let capture = UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_STREAMING)
     let machine = StubDriver(scratch.path, ["camera": StubDriver.Node(capabilities: capture)])
@@ -209,7 +209,7 @@ struct DefaultDeviceTests {
     }
   }
 
-  @Test func `Picks the latest preferred camera that is present`() throws {
+  @Test func `Picks the latest preferred camera that is plugged in`() throws {
     let scratch = try Scratch()
     let machine = try FakeVideoSystemCalls("hfr-usb\nmono-hfr\nstepwise-sensor\ntiny")
     try with(machine, remembering: scratch) {
@@ -243,7 +243,7 @@ struct DefaultDeviceTests {
     }
   }
 
-  @Test func `The preferred camera is never one without permission`()
+  @Test func `The system preferred camera is one that can be opened`()
     throws
   {
     let scratch = try Scratch()
@@ -263,7 +263,7 @@ struct DefaultDeviceTests {
     }
   }
 
-  @Test func `Remembers at most eight cameras and ignores damaged lines`() throws {
+  @Test func `Remembers eight preferred cameras and ignores damaged lines`() throws {
     let scratch = try Scratch()
     let memory = PreferredCameras(stateDirectory: scratch.path, home: "/nowhere")
     #expect(memory.ids == [])
@@ -277,7 +277,7 @@ struct DefaultDeviceTests {
     #expect(memory.latest(among: CaptureDevice.discover().devices) == nil)
   }
 
-  @Test func `Refuses to remember a camera it cannot store`() throws {
+  @Test func `Refuses a preferred camera that cannot be remembered`() throws {
     let scratch = try Scratch()
     let machine = try FakeVideoSystemCalls("hfr-usb")
     try with(machine, FakeAudioCard.Description(), remembering: scratch) {

@@ -17,7 +17,7 @@ struct DeviceCapabilityTests {
     return try DeviceSystem.$calls.withValue(machine, operation: body)
   }
 
-  @Test func `Formats report the zoom and exposure limits of the controls`() throws {
+  @Test func `Formats report zoom and exposure limits of camera controls`() throws {
     try onMachine("sensor-module;yuyv-1080p120") {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       for format in try camera.formats() {
@@ -40,7 +40,7 @@ struct DeviceCapabilityTests {
       (60, nil, [60]), (24, nil, [60]), (240, nil, []), (30, nil, [60]), (30, 10_000, [50, 60]),
       (30, 20_000, [50, 60]), (30, 9_000, [60]), (90, 10_000, [50]), (240, 10_000, []),
     ] as [(Int, Int64?, [Int])])
-  func `Reports mains frequencies that cause no flicker at a rate`(
+  func `Flicker-free mains frequencies depend on rate and exposure`(
     rate: Int, microseconds: Int64?, safe: [Int]
   ) throws {
     let format = CaptureFormat(
@@ -53,7 +53,7 @@ struct DeviceCapabilityTests {
     if exposure == nil { #expect(format.flickerFreeMainsFrequencies == safe) }
   }
 
-  @Test func `Only a manual exposure makes a format flicker-free`()
+  @Test func `A 10 ms exposure avoids 50 Hz flicker only if it is manual`()
     throws
   {
     try onMachine("sensor-module") {
@@ -92,7 +92,7 @@ struct DeviceCapabilityTests {
     }
   }
 
-  @Test func `The error without a high frame rate names the fastest mode`() throws {
+  @Test func `The error for a slow camera names its fastest mode`() throws {
     try onMachine("hfr-usb;tv-card") {
       let fast = try CaptureDevice.named("/dev/fakevideo0")
       let isFast = try fast.supportsHighFrameRateCapture
@@ -108,7 +108,7 @@ struct DeviceCapabilityTests {
     }
   }
 
-  @Test func `The model id has the USB ids or the driver name`() throws {
+  @Test func `The model id is made of USB ids or else of the driver name`() throws {
     try onMachine("sensor-module") {
       let module = try CaptureDevice.named("/dev/fakevideo0")
       #expect(module.modelID == "isp:Sensor Module")

@@ -82,7 +82,7 @@ private final class ScratchDevices {
 
 /// The nodes that are listed as cameras.
 struct DeviceListingTests {
-  @Test func `Lists only capture nodes as cameras in the order of nodes`()
+  @Test func `Lists only capture nodes as cameras in node number order`()
     throws
   {
     let devices = try ScratchDevices()
@@ -108,7 +108,7 @@ struct DeviceListingTests {
 ///
 /// The tests wait for changes and never for a time.
 struct DeviceChangesTests {
-  @Test func `A microphone appears and disappears with its node`() async throws {
+  @Test func `A microphone appears and disappears with its device node`() async throws {
     let devices = try ScratchDevices()
     var changes = try devices.with { try CaptureDevice.changes() }.makeAsyncIterator()
     func next() async -> String {

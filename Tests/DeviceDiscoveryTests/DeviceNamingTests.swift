@@ -177,7 +177,7 @@ struct SyntheticCameraTests {
     #expect(error.code == .noMatchingFormat)
   }
 
-  @Test func `A mode excluded by other options has its own error message`() throws {
+  @Test func `The error reports that other options exclude every mode`() throws {
     let device = try CaptureDevice.named("synthetic:640x480@60/mjpg")
     let error = try #require(throws: MediaError.self) {
       try device.format(matching: .any) { !$0.isCompressed }
@@ -303,7 +303,7 @@ struct FileCameraTests {
     #expect(device.path == path)
   }
 
-  @Test func `Distinguishes a missing file from one that is not a movie`() throws {
+  @Test func `Distinguishes a missing file from a file that is no movie`() throws {
     func code(_ name: String) throws -> MediaError.Code {
       try #require(throws: MediaError.self) { try CaptureDevice.named(name).formats() }.code
     }

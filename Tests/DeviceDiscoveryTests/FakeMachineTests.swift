@@ -106,7 +106,7 @@ struct FakeMachineTests {
     #expect(try choose(nearest).id == nearest)
   }
 
-  @Test func `Leaves out invalid formats of a broken driver with warnings`() throws {
+  @Test func `Leaves out and warns about invalid formats from a driver`() throws {
     let device = try #require(
       with { CaptureDevice.discover() }.first { $0.name.hasPrefix("A name of") })
     let list = try with { try device.formatList() }

@@ -16,7 +16,7 @@ struct FormatListTests {
 
   private let vga = DriverSizes.discrete([DriverSize(width: 640, height: 480)])
 
-  @Test func `Lists each discrete rate as a format in driver order`() throws {
+  @Test func `Lists each discrete frame rate as a format in driver order`() throws {
     let list = try list(
       .init(
         fourcc: "YUYV",
@@ -39,7 +39,7 @@ struct FormatListTests {
     #expect(list.warnings == [])
   }
 
-  @Test func `Lists a range of rates as one format with its highest rate`() throws {
+  @Test func `Lists a frame rate range as one format with its highest rate`() throws {
     for intervals in [
       DriverIntervals.stepwise(
         shortest: DriverFraction(1, 240), longest: DriverFraction(1, 1),
@@ -57,7 +57,7 @@ struct FormatListTests {
     }
   }
 
-  @Test func `Lists a duplicate size or rate of a driver once`() throws {
+  @Test func `Lists a frame size or rate only once if a driver repeats it`() throws {
     let twice = try list(
       .init(
         fourcc: "YUYV",
@@ -70,7 +70,7 @@ struct FormatListTests {
     #expect(twice.formats.map(\.id) == ["640x480@30/yuyv", "640x480@15/yuyv"])
   }
 
-  @Test func `Leaves out invalid sizes and rates with a warning`() throws {
+  @Test func `Leaves out and warns about invalid frame sizes and rates`() throws {
     let list = try list(
       .init(
         fourcc: "YUYV", sizes: vga,

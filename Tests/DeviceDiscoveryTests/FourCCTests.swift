@@ -26,7 +26,7 @@ struct FourCCTests {
   }
 
   @Test(
-    "Refuses a text that is not a FourCC",
+    "Refuses text that is not a FourCC",
     arguments: [
       "", " ", "    ", "YUYVX", "Yé", "Y/16", "a@b", "-BE", "0x123456789", "YUYV-XX",
     ])

@@ -57,7 +57,7 @@ struct InputConnectorTests {
     driver.state.withLock { $0.requests[request, default: 0] }
   }
 
-  @Test func `Reports the current input without setting anything`() throws {
+  @Test func `Reports the current video input without setting anything`() throws {
     let inputs = try #require(try list().inputs)
     #expect(inputs.all.map(\.name).first == "Camera 0")
     #expect(inputs.all.count == 6)
@@ -70,14 +70,14 @@ struct InputConnectorTests {
   }
 
   @Test(
-    "Chooses an input by number or name or part of a name",
+    "Chooses a video input by number or name or part of a name",
     arguments: [("1", 1), ("hdmi 0", 2), ("S-Video", 1), ("camera", 0), ("2", 2)])
   func choosing(text: String, index: Int) throws {
     #expect(try list("?input=\(text)").inputs?.current?.index == index)
   }
 
   @Test(
-    "Refuses an unknown input and timings that an input lacks",
+    "Refuses unknown video inputs and unavailable video timings",
     arguments: [
       ("?input=9", "bad_name"), ("?input=hdmi", "bad_name"), ("?input=aerial", "bad_name"),
       ("?input=0&timings=query", "device_failed"), ("?input=3&timings=query", "no_signal"),
@@ -91,7 +91,7 @@ struct InputConnectorTests {
   }
 
   @Test(
-    "Describes each reason why timings cannot be detected",
+    "Describes each reason why video timings cannot be detected",
     arguments: [
       (3, "the input has no signal"), (4, "the signal is not stable"),
       (5, "the signal is outside the range of the device"),
@@ -103,7 +103,7 @@ struct InputConnectorTests {
     #expect(inputs.timings == Self.hd)
   }
 
-  @Test func `The fastest mode is limited by the timings of the input`() throws {
+  @Test func `The video timings of the input limit the fastest mode`() throws {
     func fastest(_ options: String) throws -> String? {
       try driver.plug(0, "card")
       let list = try DeviceSystem.$calls.withValue(driver) {

@@ -25,7 +25,7 @@ private func with<Result>(
 }
 
 struct MicrophoneTests {
-  @Test func `Lists a microphone after the cameras with its properties`() throws {
+  @Test func `Lists a microphone and its properties after the cameras`() throws {
     let list = with(machine()) { CaptureDevice.discover() }
     let device = try #require(list.devices.last)
     #expect(device.media == [.audio] && device.kind == .alsa)
@@ -66,7 +66,7 @@ struct MicrophoneTests {
     #expect(device.id == "usb-046d_0825_A1B2-02-pcm0")
   }
 
-  @Test func `Lists a microphone without permission and names its group`() throws {
+  @Test func `Lists a microphone without permission and the needed group`() throws {
     let list = with(machine { $0.describeResult = -EACCES }) { CaptureDevice.discover() }
     let device = try #require(list.devices.last)
     #expect(device.media == [.audio] && device.path == "hw:0,0")
@@ -98,7 +98,7 @@ struct MicrophoneTests {
     #expect(list.warnings.allSatisfy { !$0.contains("hw:") })
   }
 
-  @Test func `Lists an audio format per sample type and channels and rate`() throws {
+  @Test func `Audio formats combine sample type and channel count and rate`() throws {
     let card = machine {
       $0.layouts = [.s16, .s24Packed, .float]
       $0.channelCounts = 1...3
@@ -117,7 +117,7 @@ struct MicrophoneTests {
     #expect(!card.isOpen)
   }
 
-  @Test func `Refuses formats of a busy card or of the wrong media type`() throws {
+  @Test func `Refuses to list formats of a busy card or wrong media type`() throws {
     let card = machine { $0.openResult = -EBUSY }
     let device = try #require(with(card) { CaptureDevice.discover() }.devices.last)
     let busy = #expect(throws: MediaError.self) {
@@ -131,7 +131,7 @@ struct MicrophoneTests {
     #expect(other?.code == .notACaptureDevice)
   }
 
-  @Test func `A part of an id matches a camera before its microphone`() throws {
+  @Test func `Part of an id finds a camera before the camera microphone`() throws {
     let camera = CaptureDevice(
       id: "usb-046d_Cam_1", node: "/dev/video7", name: "Cam", driver: "uvcvideo", bus: "usb")
     let microphone = CaptureDevice(

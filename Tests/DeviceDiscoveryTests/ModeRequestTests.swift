@@ -8,7 +8,7 @@ import Testing
 /// The syntax of modes, and the formats that they choose.
 struct ModeRequestTests {
   @Test(
-    "Parses the size and rate and format of a mode",
+    "Parses frame size and rate and pixel format of a mode",
     arguments: [
       ("1280x720@240/mjpg", "1280x720", "240/1", "mjpg"),
       ("1280x720@60000/1001/mjpg", "1280x720", "60000/1001", "mjpg"),
@@ -28,7 +28,7 @@ struct ModeRequestTests {
   }
 
   @Test(
-    "Refuses a text that is not a mode",
+    "Refuses text that is not a video mode",
     arguments: [
       "", "@", "/", "x", "640", "640x", "x480", "640x480x2", "0x480", "640x0", "-640x480",
       "+640x480", "640x480@", "640x480@0", "640x480@-30", "640x480@fast", "640x480@60/",
@@ -55,7 +55,7 @@ struct ModeRequestTests {
   }
 
   @Test(
-    "A mode request chooses the best matching format",
+    "A mode request chooses the fastest matching format",
     arguments: [
       ("640x480", "640x480@60/mjpg"),
       ("@30", "1280x720@30/mjpg"), ("/grey", "640x480@50/grey"),
@@ -76,7 +76,7 @@ struct ModeRequestTests {
     #expect(request.choose(from: formats)?.id ?? "-" == expected)
   }
 
-  @Test func `A range of rates is narrowed to the requested rate`() throws {
+  @Test func `A frame rate range is narrowed to the requested frame rate`() throws {
     let range = try CaptureFormat.make("640x480@10...50/grey")
     let chosen = try #require(try ModeRequest(parsing: "@20").choose(from: [range]))
     #expect(chosen.frameRateRange == FrameRateRange(FrameRate(20)))
@@ -88,7 +88,7 @@ struct ModeRequestTests {
     #expect(request.description == "640x480@30000/1001/GREY" && request.matches(range))
   }
 
-  @Test func `Chooses the pixel format code with the requested case`()
+  @Test func `A pixel format can be requested in either letter case`()
     throws
   {
     let rate = FrameRateRange(FrameRate(60))

@@ -9,7 +9,7 @@ import Testing
 /// Choices among many modes, compared with a simple reference.
 struct SelectionAmongManyTests {
   @Test(arguments: [11, 12, 13] as [UInt64])
-  func `The chosen one of 2000 modes is the largest at its rate`(seed: UInt64) throws {
+  func `Chooses the largest of 2000 modes at the requested rate`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let fourccs = ["MJPG", "YUYV", "NV12", "GREY", "XR24", "H264"]
     let formats = try (0..<2000).map { order in

@@ -22,7 +22,7 @@ struct SizeRangeTests {
       smallest: smallest, largest: largest, step: DriverSize(width: width, height: height))
   }
 
-  @Test func `Lists the ends of a size range and common sizes on its grid`() throws {
+  @Test func `Lists the ends of a frame size range and common sizes in it`() throws {
     let list = try FormatList(asking: source(stepwise(16, 8)))
     let sizes = list.formats.map { ModeRequest.Size(width: $0.width, height: $0.height) }
     #expect(sizes.first == .init(width: 16, height: 16))
@@ -41,7 +41,7 @@ struct SizeRangeTests {
     }
   }
 
-  @Test func `Lists the current and the requested and the signal size`()
+  @Test func `A size range lists the current and requested and signal size`()
     throws
   {
     var source = source(stepwise(2, 2))
@@ -57,7 +57,7 @@ struct SizeRangeTests {
     #expect(!off.formats.contains { $0.width == 1001 })
   }
 
-  @Test func `Lists the rates of each size of a range separately`() throws {
+  @Test func `Lists the frame rates of each size in a range separately`() throws {
     var source = source(.continuous(smallest: smallest, largest: largest))
     // A sensor that reads 240 million pixels per second, at no more than 480 fps.
     source.rates = { size in
@@ -73,7 +73,7 @@ struct SizeRangeTests {
     #expect(rate(1920) == "120/1")
   }
 
-  @Test func `Sizes above the signal size are chosen only on request`() throws {
+  @Test func `Sizes above the input signal size are chosen only on request`() throws {
     let huge = DriverSizes.stepwise(
       smallest: smallest, largest: DriverSize(width: 16384, height: 8640),
       step: DriverSize(width: 2, height: 2))
@@ -96,7 +96,7 @@ struct SizeRangeTests {
   }
 
   @Test(
-    "Finds the nearest size on the grid of a range",
+    "Finds the nearest frame size on the grid of a size range",
     arguments: [
       ("641x481", "640x480"), ("1x1", "16x16"), ("9999x9999", "1920x1200"),
       ("31x19", "32x16"), ("31x20", "32x24"), ("1920x1199", "1920x1200"), ("640x480", "640x480"),
@@ -109,7 +109,7 @@ struct SizeRangeTests {
     #expect(range.contains(range.nearest(to: size)))
   }
 
-  @Test func `Lists a range of one size and warns about an empty range`()
+  @Test func `Lists a one-size range and warns about an empty size range`()
     throws
   {
     let one = try FormatList(asking: source(.continuous(smallest: smallest, largest: smallest)))
@@ -133,7 +133,7 @@ struct FrameRateRangeTests {
   }
 
   @Test(
-    "A frame rate range has only frame durations at whole steps",
+    "A stepwise frame rate range has only whole-step durations",
     arguments: [
       ("120", true), ("60", true), ("40", true), ("100", false), ("59.94", false), ("1", true),
       ("0.5", false), ("240", false),
@@ -145,7 +145,7 @@ struct FrameRateRangeTests {
   }
 
   @Test(
-    "The nearest frame rate is the one with the nearest duration",
+    "The nearest frame rate has the nearest frame duration",
     arguments: [
       ("120", "120/1"), ("100", "120/1"), ("70", "60/1"), ("59.94", "60/1"), ("500", "120/1"),
       ("0.1", "1/1"), ("1.001", "1/1"),
@@ -155,13 +155,13 @@ struct FrameRateRangeTests {
     #expect(range.nearest(to: try FrameRate(parsing: rate)).description == expected)
   }
 
-  @Test func `The longest duration of a rate range need not be a step`() throws {
+  @Test func `A range may end at a frame duration that is no whole step`() throws {
     let range = try range("7-120", step: (1, 100))
     #expect(range.contains(FrameRate(7)))
     #expect(range.nearest(to: FrameRate(6)).description == "7/1")
   }
 
-  @Test func `A frame rate range can contain a range of coarser steps`() throws {
+  @Test func `A fine-step rate range contains a range of coarser steps`() throws {
     let fine = try range("1-120", step: (1, 240))
     let coarse = try range("1-120", step: (1, 120))
     let free = try range("1-120", step: nil)

@@ -112,7 +112,7 @@ struct VideoTimingsTests {
     #expect(abs(rate.doubleValue - 60) < 0.001)
   }
 
-  @Test func `The frame rate of video timings is exact`() throws {
+  @Test func `The frame rate of video timings is an exact fraction`() throws {
     let timings = try #require(
       VideoTimings.cvt(width: 640, height: 480, framesPerSecond: 120))
     #expect(timings.totalWidth == 848 && timings.totalHeight == 518)
