@@ -89,7 +89,7 @@ struct RecordingSynchronizerTests {
     }
   }
 
-  @Test func `Aligns recordings of different sampling rates`() throws {
+  @Test func `Aligns recordings of different audio sampling rates`() throws {
     let scratch = try Scratch()
     // A rising tone is the same audio at any sample rate.
     func movie(_ name: String, rate: Int, start: Double) throws -> Asset {

@@ -42,14 +42,14 @@ struct RepeatedFrameTests {
     #expect(found(differences(200) { (20..<180).contains($0) ? (60, 0) : (0, 0) }).isEmpty)
   }
 
-  @Test func `A slowly reversing object is not taken for repeated frames`() {
+  @Test func `A slowly reversing object does not count as repeated frames`() {
     for phase in stride(from: 0.0, through: 0.5, by: 0.05) {
       let clip = differences(120) { (abs(Double($0) - 60 + phase) * 9, 0) }
       #expect(found(clip).isEmpty, "\(phase)")
     }
   }
 
-  @Test func `A bouncing object is not taken for repeated frames`() {
+  @Test func `A bouncing object does not count as repeated frames`() {
     var clip = differences(120) { ($0 == 60 ? 3 : 50, 0) }
     #expect(found(clip) == [60])
     clip[60]?.around = 80
@@ -58,7 +58,7 @@ struct RepeatedFrameTests {
     #expect(found(clip).isEmpty)
   }
 
-  @Test func `Predicted frames without noise are not taken for repeats`() {
+  @Test func `Predicted frames without noise do not count as repeated`() {
     // Two of three frames are predicted from the same neighbors and have no new noise.
     let clip = differences(120) { $0 % 3 == 0 ? (9, 1.5) : (0, 0) }.enumerated().map {
       index, difference -> FrameDifference? in

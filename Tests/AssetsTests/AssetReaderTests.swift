@@ -133,7 +133,7 @@ struct AssetReaderTests {
     }
   }
 
-  @Test func `Audio ranges are exact to the sample`() throws {
+  @Test func `Reading a range of audio is exact to the sample`() throws {
     let asset = try asset(.constant(240, count: 150))
     let track = try #require(asset.tracks(of: .audio).first)
     // A range has the samples from its start up to its end. The sample at the end is not included.

@@ -41,7 +41,7 @@ struct FrameReaderTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `Frames are read by number in any order`(_ kind: Kind) throws {
+  func `Frames can be read by number in any order`(_ kind: Kind) throws {
     let asset = try asset(kind.recipe)
     #expect(asset.videoTrack?.frameCount == 150)
     var reader = try FrameReader(asset)

@@ -90,7 +90,9 @@ struct FrameWriterTests {
   }
 
   @Test(arguments: [(1, 1), (33, 17), (2, 31)])
-  func `Raw frames of odd sizes have the exact byte count`(width: Int, height: Int) throws {
+  func `Raw frames with odd width or height have the full byte count`(
+    width: Int, height: Int
+  ) throws {
     var recipe = MovieRecipe.constant(30, count: 2)
     recipe.codec = "ffv1"
     recipe.pixelFormat = .yuv420p

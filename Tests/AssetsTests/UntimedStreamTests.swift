@@ -14,7 +14,7 @@ struct UntimedStreamTests {
   @Test(arguments: [
     ("mjpeg", "mjpeg"), ("h263", "h263"), ("h261", "h261"), ("png", "png"), ("vc2", "drc"),
   ])
-  func `A stream without frame times and frame rate is refused`(
+  func `A stream with no frame times and no frame rate is refused`(
     codec: String, suffix: String
   ) async throws {
     let path = directory.file("raw.\(suffix)")

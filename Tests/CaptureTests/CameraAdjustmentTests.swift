@@ -20,7 +20,7 @@ struct CameraAdjustmentTests {
       minimum: 2_000, maximum: 6_500, defaultValue: 4_000, flags: .volatile),
   ])
 
-  @Test func `An adjustment query ignores changes before the query`() throws {
+  @Test func `A camera adjustment query ignores changes before the query`() throws {
     let step = Mutex<Int64>(0)
     let controls = try DeviceSystem.$calls.withValue(driver) {
       try CameraControls(path: "/dev/video0") { [driver] in

@@ -97,7 +97,7 @@ struct CameraControlsTests {
     try DeviceSystem.$calls.withValue(driver) { try CameraControls(path: "/dev/video0") }
   }
 
-  @Test func `Manual exposure switches automatic exposure off first`() throws {
+  @Test func `Setting a manual exposure first turns auto exposure off`() throws {
     let driver = webcam()
     let controls = try controls(driver)
     #expect(try controls.exposureMode == .continuousAutoExposure)
@@ -112,7 +112,7 @@ struct CameraControlsTests {
     #expect(try controls.exposureMode == .custom)
   }
 
-  @Test func `An out-of-range value fails and writes no control`() throws {
+  @Test func `Setting a control out of range fails and writes no control`() throws {
     let driver = webcam()
     let controls = try controls(driver)
     let error = try #require(throws: MediaError.self) {

@@ -117,7 +117,7 @@ import Testing
     #expect(!connection.isVideoMirrored && connection.videoRotationAngle == 0)
   }
 
-  @Test func `H.264 frames are zoomed by clean aperture and never rotated`()
+  @Test func `Zooming H.264 sets a clean aperture and rotation is refused`()
     async throws
   {
     let session = try session(.compressed(.h264), "mjpg", [0, 0, 0, 1, 0x65, 1, 2, 3])

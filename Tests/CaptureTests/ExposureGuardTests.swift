@@ -98,7 +98,7 @@ struct ExposureGuardTests {
     #expect(camera.value(.wideDynamicRange) == 1)
   }
 
-  @Test func `The exposure guard shortens a long exposure and restores it`() {
+  @Test func `The exposure guard shortens a long exposure temporarily`() {
     let camera = PaperCamera.webcam(mode: 1)
     let guardian = ExposureGuard(camera, frameDuration: frame)
     guardian.apply()
@@ -143,7 +143,7 @@ struct ExposureGuardTests {
     #expect(guardian.unrestored == ["exposure_dynamic_framerate"])
   }
 
-  @Test func `All controls are restored although some calls fail once`() {
+  @Test func `All controls are restored although some driver calls fail`() {
     for seed in 0..<1_000 {
       var random = SeededGenerator(seed: UInt64(seed))
       let camera = PaperCamera.webcam(

@@ -13,7 +13,7 @@ import Testing
 /// Serialized, since capture threads have real-time priority where the system allows it.
 @Suite(.serialized)
 struct MicrophoneSessionTests {
-  @Test func `Only unplugging and no I/O error counts as an interruption`()
+  @Test func `Unplugging a microphone interrupts but an I/O error does not`()
     async throws
   {
     func events(_ kind: FakeAudioCard.Fault.Kind) async throws -> ([SessionEvent], CaptureDevice) {
@@ -127,7 +127,7 @@ struct MicrophoneSessionTests {
     #expect(listening.output.ledger.isBalanced && images.ledger.isBalanced)
   }
 
-  @Test func `The session waits for a busy microphone that was replugged`() async throws {
+  @Test func `A session waits if a replugged microphone is busy`() async throws {
     let listening = try Listening(retryMilliseconds: 1) {
       $0.length = 480 * 60
       $0.faults = [.init(at: 480 * 2, .unplug)]
@@ -176,7 +176,7 @@ struct MicrophoneSessionTests {
   }
 
   @Test(arguments: 0..<5)
-  func `Audio output ledgers balance after random session changes`(seed: Int)
+  func `Counts of audio blocks add up after random session changes`(seed: Int)
     async throws
   {
     var random = SeededGenerator(seed: UInt64(seed) &+ 500)

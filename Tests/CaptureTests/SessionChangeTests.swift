@@ -32,7 +32,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
 
 /// Claims about changes to a session while one of its inputs does not run.
 @Suite(.serialized) struct SessionChangeTests {
-  @Test func `A session with an unplugged camera can still be changed`() async throws {
+  @Test func `A session with an unplugged camera can be reconfigured`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=50")
     let input = try inputs(machine, 1)[0]
     let session = CaptureSession(input, retryMilliseconds: 1)
@@ -56,7 +56,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     await session.stopRunning()
   }
 
-  @Test func `A failed camera is restarted only by starting the session`()
+  @Test func `A failed camera restarts only when its session is started`()
     async throws
   {
     let machine = try FakeVideoSystemCalls("hfr-usb at=20:eio streamon-fails=2\nhfr-usb")
@@ -110,7 +110,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     await session.stopRunning()
   }
 
-  @Test func `A camera switch delays frames by at most two intervals`()
+  @Test func `A camera switch delays frames by at most two frame intervals`()
     async throws
   {
     // Both cameras use the machine's clock, which advances only while a camera waits for a frame.

@@ -18,7 +18,7 @@ import Testing
       ?? RunSize.cases(300, full: 10_000)
   }()
 
-  @Test func `All buffers return after random session changes and faults`() async throws {
+  @Test func `No buffer is missing after random session changes and faults`() async throws {
     var (frames, interruptions, errors, locks, settings, locked) = (0, 0, 0, 0, 0, 0)
     // Sequences without frames and faults would test nothing. How many occur depends on the load:
     // 300 sequences have 190 frames, 40 interruptions and 60 errors, and half of these frames while

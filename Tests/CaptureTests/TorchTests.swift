@@ -123,7 +123,7 @@ struct TorchTests {
     #expect(detector.see(BrightnessGrid(averages: gray), at: 6_500_000) == nil)
   }
 
-  @Test func `Subject area changes are reported until the input is gone`() async throws {
+  @Test func `Subject area changes are reported until the camera is freed`() async throws {
     var opened = [try camera()]
     let controls = opened[0].1
     let changes = opened[0].0.subjectAreaChanges

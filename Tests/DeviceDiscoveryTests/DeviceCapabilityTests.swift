@@ -40,7 +40,7 @@ struct DeviceCapabilityTests {
       (60, nil, [60]), (24, nil, [60]), (240, nil, []), (30, nil, [60]), (30, 10_000, [50, 60]),
       (30, 20_000, [50, 60]), (30, 9_000, [60]), (90, 10_000, [50]), (240, 10_000, []),
     ] as [(Int, Int64?, [Int])])
-  func `Flicker-free mains frequencies depend on rate and exposure`(
+  func `Mains flicker depends on frame rate and exposure duration`(
     rate: Int, microseconds: Int64?, safe: [Int]
   ) throws {
     let format = CaptureFormat(

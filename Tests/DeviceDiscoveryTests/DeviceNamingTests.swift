@@ -272,7 +272,7 @@ struct FileCameraTests {
   }
 
   @Test(
-    "Refuses a malformed file camera name",
+    "Refuses a malformed name of a camera that plays a file",
     arguments: ["file:", "file:?pace=max", "file:a?pace=2", "file:a?fast=1", "file:a?pace"])
   func mistakes(name: String) throws {
     let error = try #require(throws: MediaError.self) { try CaptureDevice.named(name) }
@@ -280,7 +280,7 @@ struct FileCameraTests {
   }
 
   @Test(
-    "A file camera has the single mode of its movie",
+    "A camera that plays a movie file has the mode of that movie",
     .enabled(if: SystemFiles.kind(of: "/usr/bin/ffmpeg") != nil, "ffmpeg makes the movies"),
     arguments: [
       (["-c:v", "mjpeg"], "240", "160x120@240/mjpg"),

@@ -41,7 +41,7 @@ struct FormatSelectionTests {
     #expect(FormatSelection.fastest(among: []) == nil)
   }
 
-  @Test func `The fastest format is the first after a full sort`() throws {
+  @Test func `A search and a full sort find the same fastest format`() throws {
     var random = SeededGenerator(seed: 3)
     let rates = ["1", "30", "29.97", "59.94", "60", "119.88", "120", "1201:10", "1...120"]
     let fourccs = ["MJPG", "YUYV", "UYVY", "GREY", "Y16", "BA81", "XR24", "YV12", "H264", "NV12"]

@@ -155,7 +155,7 @@ struct FrameRateRangeTests {
     #expect(range.nearest(to: try FrameRate(parsing: rate)).description == expected)
   }
 
-  @Test func `A range may end at a frame duration that is no whole step`() throws {
+  @Test func `A frame rate range may end between two duration steps`() throws {
     let range = try range("7-120", step: (1, 100))
     #expect(range.contains(FrameRate(7)))
     #expect(range.nearest(to: FrameRate(6)).description == "7/1")

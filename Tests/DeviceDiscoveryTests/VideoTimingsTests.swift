@@ -163,7 +163,7 @@ struct VideoTimingsTests {
 
 /// The input options in a device name.
 struct InputChoiceTests {
-  @Test func `Splits the input options from a device name`() throws {
+  @Test func `Splits the video input options from a device name`() throws {
     #expect(try InputChoice.split("/dev/video0").choice == nil)
     let both = try InputChoice.split("/dev/video0?input=hdmi 0&timings=query")
     #expect(both.name == "/dev/video0")
@@ -184,7 +184,7 @@ struct InputChoiceTests {
   }
 
   @Test(
-    "Refuses unknown and malformed input options",
+    "Refuses unknown and malformed video input options",
     arguments: [
       "input", "input=", "colour=red", "input=1&input=2", "timings=", "timings=best",
       "timings=index", "timings=index=-1", "timings=index=3,4", "timings=cvt",
@@ -201,7 +201,7 @@ struct InputChoiceTests {
     #expect(error.code == .badName)
   }
 
-  @Test func `Refuses input options for a device without inputs`() throws {
+  @Test func `Refuses input options for a device without video inputs`() throws {
     let error = try #require(throws: MediaError.self) {
       try CaptureDevice.named("cam\(CaptureDevice.discover().count - 1)?input=1")
     }

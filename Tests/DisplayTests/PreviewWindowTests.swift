@@ -42,7 +42,7 @@ extension PlayerWindowTests {
     }
 
     @Test(arguments: PreviewGravity.allCases)
-    func `A view point shows the mapped image pixel for every gravity`(
+    func `Each point in a preview shows the image pixel it maps to`(
       gravity: PreviewGravity
     ) throws {
       let window = try window(640, 480)

@@ -193,7 +193,7 @@ struct OpenTimelineTests {
     #expect(error?.description.contains(what) == true, "\(error?.description ?? "")")
   }
 
-  @Test func `Invalid project items are refused and ignored ones reported`() throws {
+  @Test func `Invalid project items are refused and ignored items reported`() throws {
     func refuses(_ item: String) {
       let error = #expect(throws: (any Error).self) { try read(project(item)) }
       #expect(error is MediaError, "\(item)")

@@ -41,7 +41,7 @@ struct SamsungMarkersTests {
     #expect(try markers.composition(of: source).duration == MediaTime(seconds: 11))
   }
 
-  @Test func `A Samsung clip stored slow plays fast outside slow ranges`() throws {
+  @Test func `A Samsung clip stored slow is sped up outside slow ranges`() throws {
     let tail = trailer(("SlowMotion_Data", "8000:16000:4"))
     let eight = try Speed.of(8)
     let markers = try #require(try SlowMotionMarkers(samsungTrailer: tail, elsewhere: eight))

@@ -168,7 +168,7 @@ struct BoundaryTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled))
-  func `An end at a B-frame can hide its later reference frame`() async throws {
+  func `A range end at a B-frame can hide the later reference frame`() async throws {
     let asset = try asset(reordered: true)
     // In I0 P3 B1 B2 P6 B4 B5, frames 1 and 2 need frame 3.
     let report = try await check(asset, [(1_000, 1_020)], .auto)

@@ -18,7 +18,7 @@ struct BurnInTests {
   init() throws { directory = try Scratch() }
 
   @Test(arguments: ["yuv420p", "yuv420p10le", "yuv422p", "yuv422p10le", "yuv444p10le", "bgr0"])
-  func `Burned-in text names the source frame`(name: String) throws {
+  func `Burned-in text shows source time and frame number and speed`(name: String) throws {
     let format = try #require(LibAVPixelFormat(named: name))
     let asset = try movie(format)
     let slow = try asset.retimed([(try range(0, 50), speed(1, 8))])

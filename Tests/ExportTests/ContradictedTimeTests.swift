@@ -77,7 +77,7 @@ struct ContradictedTimeTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `Each frame is shown once even if timestamps contradict`(kind: Kind) async throws {
+  func `Each frame is shown once even if timestamps conflict`(kind: Kind) async throws {
     let asset = try await clip(kind)
     let frames = try #require(asset.videoTrack).frames
     #expect(frames.entries.count == 30)
@@ -113,7 +113,7 @@ struct ContradictedTimeTests {
     #expect(again.videoTrack?.frames.entries == asset.videoTrack?.frames.entries)
   }
 
-  @Test func `An out-of-order presentation time yields to the decode time`() async throws {
+  @Test func `An out-of-order presentation time is replaced by decode time`() async throws {
     let frames = try #require(try await clip(.outOfOrder).videoTrack).frames
     #expect(frames.entries.map(\.ticks) == (0..<30).map { $0 * 512 })
   }

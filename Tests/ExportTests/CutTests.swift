@@ -208,7 +208,7 @@ struct CutTests {
     }
   }
 
-  @Test func `A passthrough export keeps frames before the start hidden`()
+  @Test func `A passthrough export keeps frames before time zero hidden`()
     throws
   {
     var recipe = MovieRecipe.constant(100, count: 60).h264(gop: 20, reordered: false)

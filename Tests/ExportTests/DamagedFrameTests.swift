@@ -79,7 +79,7 @@ struct DamagedFrameTests {
     }
   }
 
-  @Test func `A clip without decodable frames fails under every policy`() async throws {
+  @Test func `No damage policy can export a clip without decodable frames`() async throws {
     let asset = try await damaged(Array(0..<30))
     for policy in UndecodableFramePolicy.allCases {
       #expect(throws: MediaError.self) { try export(asset, policy) }

@@ -66,7 +66,7 @@ struct FileLengthTests {
     #expect(maximum <= 10)
   }
 
-  @Test func `A size search keeps a smaller file if none nears the limit`() throws {
+  @Test func `If file sizes jump past the limit the smaller file is kept`() throws {
     var search = FileLengthSearch(limit: 1_000, crf: 18)
     var kept: ExportReport.FileLength?
     while kept == nil { kept = try search.kept(search.crf < 33.3 ? 2_000 : 500, path: "a.mp4") }

@@ -85,7 +85,7 @@ struct PassthroughTests {
   }
 
   @Test(arguments: [false, true])
-  func `A retimed H.264 passthrough export decodes to source frames`(isReordered: Bool) throws {
+  func `A retimed H.264 passthrough decodes to the source frames`(isReordered: Bool) throws {
     let recipe = MovieRecipe.constant(240, count: 480).h264(gop: 60, reordered: isReordered)
     let asset = try Asset.made(recipe, in: directory)
     let composition = try asset.retimed([
@@ -167,7 +167,7 @@ struct PassthroughTests {
     #expect(try result.numbers() == (0..<960).map(Int.init))
   }
 
-  @Test func `Randomly retimed passthrough exports have exact times`() throws {
+  @Test func `Randomly retimed passthrough exports have exact frame times`() throws {
     let recipe = MovieRecipe.constant(240, count: 120).h264(gop: 30, reordered: true)
     let asset = try Asset.made(recipe, in: directory)
     let packets = try frameBytes(asset.path)

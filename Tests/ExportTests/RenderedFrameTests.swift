@@ -109,7 +109,7 @@ struct RenderedFrameTests {
   }
 
   @Test(
-    "The output size limits the upright frame of a rotated movie",
+    "Export turns a rotated movie upright or keeps its rotation",
     arguments: [
       [0, 65_536, 0, -65_536, 0, 0, 0, 0, 1 << 30], [-65_536, 0, 0, 0, -65_536, 0, 0, 0, 1 << 30],
       [0, -65_536, 0, 65_536, 0, 0, 0, 0, 1 << 30],
