@@ -47,7 +47,7 @@ struct FrameGridTests {
     #expect(FrameGrid(ticks[...]).gaps.isEmpty)
   }
 
-  @Test func `Irregular frame times count as irregular and not as gaps`() {
+  @Test func `Irregular frame times are not reported as gaps`() {
     var random = SeededGenerator(seed: 5)
     var ticks: [Int64] = [0]
     for _ in 0..<300 {

@@ -69,7 +69,7 @@ struct RepeatedFrameTests {
     #expect(found(clip).isEmpty)
   }
 
-  @Test func `Finds repeats in a still scene by their identical noise`() {
+  @Test func `Finds repeated frames in a still scene by identical noise`() {
     let planted = [31, 70, 71, 72]
     let clip = differences(140) {
       planted.contains($0) ? (0, 0) : (3.2, 1.4 + Double($0 % 5) * 0.1)

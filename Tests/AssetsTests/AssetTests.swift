@@ -36,7 +36,7 @@ struct AssetTests {
     #expect(asset.chapters.isEmpty)
   }
 
-  @Test func `Frame durations one tick apart count as a constant rate`() throws {
+  @Test func `Frame durations may differ by one tick at a constant rate`() throws {
     let even = try #require(try asset(.constant(240, count: 100)).videoTrack)
     #expect(!even.frames.isVariable)
     #expect(even.nominalFrameRate == (FrameRate(240)))

@@ -39,7 +39,7 @@ struct BadFileTests {
     #expect(MediaError.Code.outsideSource.rawValue == "outside_source")
   }
 
-  @Test func `Missing and empty and foreign files have distinct errors`() throws {
+  @Test func `Missing and empty and non-movie files are refused`() throws {
     expect(directory.file("missing.mov"), .fileNotFound)
     expect(directory.file("missing/clip.mov"), .fileNotFound)
     expect(directory.path, .invalidData, "directory")

@@ -100,7 +100,7 @@ struct KeptIndexTests {
     #expect(try open()?.isUsed == true)
   }
 
-  @Test func `An unrelated file named like a saved index is kept`() throws {
+  @Test func `An unrelated file named like a saved index is not replaced`() throws {
     let path = try movie()
     _ = try directory.write(Array("notes\n".utf8), as: "clip.mov.frameindex")
     let asset = try Asset(path: path, keepsIndex: true)

@@ -37,7 +37,7 @@ struct RecordingInfoTests {
     #expect(lines.map(\.duration.wholeNanoseconds).reduce(0, +) == 25_000_000)
   }
 
-  @Test func `Unknown fields of a newer recorder are ignored`() throws {
+  @Test func `Unknown fields in a recording tag are ignored`() throws {
     let asset = try asset(
       tag: """
         {"version":2,"device":"d","mode":"m","first_capture_ns":1,"first_sequence":2,

@@ -63,7 +63,7 @@ struct CameraAdjustmentTests {
     #expect(events == [[], [true], [], [false]])
   }
 
-  @Test func `Camera adjustments are reported until the camera is gone`() async throws {
+  @Test func `Unplugging a camera ends the reports of its adjustments`() async throws {
     let controls = try DeviceSystem.$calls.withValue(driver) {
       try CameraControls(path: "/dev/video0")
     }

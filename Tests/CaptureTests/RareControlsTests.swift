@@ -49,7 +49,7 @@ struct RareControlsTests {
     #expect(driver.numbersWritten == ["image_stabilization=1", "wide_dynamic_range=0"])
   }
 
-  @Test func `Rotation in steps of 90 degrees keeps the image mirrored`() throws {
+  @Test func `Rotating a mirrored image by 90 degrees keeps it mirrored`() throws {
     let controls = try controls()
     try controls.setVideoMirrored(true)
     for angle: Int64 in [0, 90, 180, 270] {

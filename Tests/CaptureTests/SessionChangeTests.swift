@@ -150,7 +150,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     machine.pace { true }
   }
 
-  @Test func `A sample handler runs only on the executor given for it`() async throws {
+  @Test func `A sample handler runs only on the executor given with it`() async throws {
     let executor = QueueExecutor()
     let session = CaptureSession(try inputs(FakeVideoSystemCalls("tiny"), 1)[0])
     let output = VideoDataOutput()

@@ -134,7 +134,7 @@ struct SyntheticCameraTests {
   }
 
   @Test(arguments: [Rational(1, over: 3), Rational(7, over: 10), Rational(1001, over: 1000), 60])
-  func `The ball clicks at the first audio sample after a contact`(period: Rational) throws {
+  func `Ball audio clicks at the first sample after a contact`(period: Rational) throws {
     let ball = try #require(BouncingBall(height: 1, period: period))
     let audio = SyntheticAudio(of: ball)
     for contact in [0, 1, 2, 3, 1_000, 123_456_789] as [Int64] {

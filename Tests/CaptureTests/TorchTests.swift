@@ -60,7 +60,7 @@ struct TorchTests {
     #expect(error?.code == .controlOutOfRange)
   }
 
-  @Test func `The torch goes out when its controls are deallocated`() throws {
+  @Test func `The torch goes out when the camera controls are deallocated`() throws {
     let (input, controls) = try camera()
     let session = CaptureSession(input)
     try session.startRunning()

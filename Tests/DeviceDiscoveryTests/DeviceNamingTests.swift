@@ -82,7 +82,7 @@ struct DeviceNamingTests {
     #expect(try CaptureDevice.named("synthetic") == devices.last)
   }
 
-  @Test func `Regular files named video are not listed as cameras`() throws {
+  @Test func `Regular files named like video nodes are not cameras`() throws {
     let directory = "/tmp/nodes-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: directory) }

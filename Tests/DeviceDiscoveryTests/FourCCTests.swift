@@ -10,7 +10,7 @@ import Testing
 /// The names of pixel formats.
 struct FourCCTests {
   @Test(
-    "A FourCC is written without final spaces as in v4l2-ctl",
+    "A FourCC is written without trailing spaces as in v4l2-ctl",
     arguments: [
       (0x5659_5559, "YUYV"), (0x4750_4A4D, "MJPG"), (0x2036_3159, "Y16"), (0x5945_5247, "GREY"),
       (0x2036_3159 | 1 << 31, "Y16-BE"), (0x3531_5241 | 1 << 31, "AR15-BE"),

@@ -43,7 +43,7 @@ struct ModeRequestTests {
   }
 
   @Test(
-    "A mode request matches only formats with its exact values",
+    "A format must match each value that a mode request gives",
     arguments: [
       ("640x480", true), ("640x360", false), ("@60", true), ("@59.94", false), ("/yuyv", true),
       ("/YUYV", true), ("/mjpg", false), ("640x480@60/yuyv", true), ("@120/2/yuyv", true),

@@ -127,7 +127,7 @@ struct VideoTimingsTests {
   }
 
   @Test(
-    "Refuses timings for an invalid size or frame rate",
+    "Refuses video timings for an invalid size or frame rate",
     arguments: [
       (0, 480, 60), (640, 0, 60), (640, 480, 0), (-1, 480, 60), (32768, 480, 60), (7, 1, 1),
       (640, 480, 1001), (Int.max, Int.max, Int.max), (32_767, 32_767, 1000),

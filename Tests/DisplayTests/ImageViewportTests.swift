@@ -94,7 +94,7 @@ struct ImageViewportTests {
     }
   }
 
-  @Test func `Zoom and pan stay within their limits`() {
+  @Test func `Zooming stops at 64x and panning at the image edge`() {
     var viewport = ImageViewport()
     viewport.zoom(by: 0.25, around: pane.middle, of: image, in: pane)
     #expect(viewport == ImageViewport())

@@ -45,7 +45,7 @@ struct CodableTests {
       "1.5", "null", #""""#, #""1/""#, #""/2""#, #""1/0""#, #""1/-2""#, #""1/2/3""#, #""a/b""#,
       #""1 /2""#, #""340282366920938463463374607431768211456/1""#, "{}", "[1,2]",
     ])
-  func `Text that is not a fraction fails to decode`(text: String) {
+  func `Text that is not a fraction fails to decode as a time`(text: String) {
     #expect(throws: DecodingError.self) { try decode(MediaTime.self, text) }
     #expect(throws: DecodingError.self) { try decode(Rational.self, text) }
     #expect(throws: DecodingError.self) { try decode(FrameRate.self, text) }

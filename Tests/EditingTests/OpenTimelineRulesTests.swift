@@ -184,7 +184,7 @@ struct OpenTimelineRulesTests {
     }
   }
 
-  @Test func `A project still becomes a freeze frame and a generator a gap`() throws {
+  @Test func `Still images become freeze frames and generators become gaps`() throws {
     let still = plain().split(separator: "a.mov").joined(separator: "title.png")
     let generated = plain().split(separator: "ExternalReference").joined(
       separator: "GeneratorReference")

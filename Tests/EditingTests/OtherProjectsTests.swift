@@ -67,7 +67,7 @@ struct OtherProjectsTests {
     * SOURCE FILE: second.mov
     """
 
-  @Test func `An EDL can have speeds and gaps and reversals and freezes`() throws {
+  @Test func `Reads an EDL with speeds and gaps and reversals and freezes`() throws {
     let found = try read(Self.list)
     #expect(found.format == .editDecisionList)
     #expect(found.name == "List of edits")

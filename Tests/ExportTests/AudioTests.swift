@@ -188,7 +188,7 @@ struct AudioTests {
     }
   }
 
-  @Test func `Audio packets are copied if no range changes its speed`() throws {
+  @Test func `Audio packets are copied if the speed is normal throughout`() throws {
     for codec in ["aac", "pcm_s16le"] {
       let asset = try asset(codec)
       for isCopy in [true, false] {

@@ -15,7 +15,7 @@ struct BurnInFontTests {
   @Test(
     arguments: zip(
       [320, 960, 320, 320, 320], ["yuv420p", "yuv420p", "yuv422p10le", "yuv444p10le", "bgr0"]))
-  func `Burned-in text in a font shows source time and frame number`(
+  func `Burned-in text in a system font shows time and frame number`(
     width: Int, name: String
   ) throws {
     let directory = try Scratch()

@@ -92,7 +92,7 @@ struct ConvertedAudioTests {
     #expect(slow.warnings.contains { $0.contains("resampled from 6000 to 8000 Hz") })
   }
 
-  @Test func `Clips of mixed audio formats play in one project`() async throws {
+  @Test func `Audio clips of different formats play in one composition`() async throws {
     let mono = try await clip("mono.mov", rate: 48_000, ["-c:a", "pcm_s16le"])
     let stereo = try await clip("stereo.mov", rate: 44_100, channels: 2, ["-c:a", "pcm_s16le"])
     var composition = Composition()

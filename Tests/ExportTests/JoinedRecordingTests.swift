@@ -104,7 +104,7 @@ struct JoinedRecordingTests {
     #expect(error?.message.contains("restarts in some of its tracks") == true)
   }
 
-  @Test func `A gap in one track is not taken for a restarted clock`() async throws {
+  @Test func `A time gap in one track does not count as a clock restart`() async throws {
     let path = directory.file("gap.ts")
     try await FFmpeg.make(
       path,

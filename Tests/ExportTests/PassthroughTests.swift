@@ -192,7 +192,7 @@ struct PassthroughTests {
     }
   }
 
-  @Test func `A passthrough export of fragments copies all packets`() throws {
+  @Test func `A passthrough export copies all packets of fragmented movies`() throws {
     var recipe = MovieRecipe.constant(240, count: 240)
     recipe.fragmentMicroseconds = 100_000
     let asset = try Asset.made(recipe, in: directory)

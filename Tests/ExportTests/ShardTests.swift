@@ -185,7 +185,7 @@ struct ShardTests {
     #expect(refusal(newer)?.code == .shardForeign)
   }
 
-  @Test func `Shards of older settings do not block a complete new set`() throws {
+  @Test func `Shards of older settings do not block joining newer shards`() throws {
     var older = try settings("movie")
     older.render { $0.encoding = .h264(EncoderSettings(crf: 30)) }
     older.digest = try session.digest(older, version: "1")
