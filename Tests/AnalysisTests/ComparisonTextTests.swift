@@ -62,7 +62,7 @@ struct ComparisonTextTests {
     return try (0..<(asset.videoTrack?.frameCount ?? 0)).map { try reader.mediaFrame(at: $0) }
   }
 
-  @Test func `Each side-by-side clip has text that names the frame shown`() throws {
+  @Test func `Text on each side-by-side clip gives the shown frame number`() throws {
     let scratch = try Scratch()
     try comparison(scratch, .side).write(to: scratch.file("side.mp4"))
     let frames = try frames(scratch.file("side.mp4"))

@@ -78,7 +78,7 @@ struct RepeatedFrameTests {
   }
 
   @Test(arguments: [(50, 240.0), (60, 200), (50, 120)])
-  func `Finds mains flicker with its frequency and depth`(mains: Int, rate: Double) throws {
+  func `Measures the frequency and depth of mains flicker`(mains: Int, rate: Double) throws {
     var random = SeededGenerator(seed: 3)
     let seconds = (0..<400).map { Double($0) / rate }
     let strips = seconds.map { time in

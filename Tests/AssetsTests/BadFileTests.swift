@@ -88,7 +88,7 @@ struct BadFileTests {
     }
   }
 
-  @Test func `A movie without its index is refused`() throws {
+  @Test func `A movie without an index is refused`() throws {
     let whole = directory.file("whole.mov")
     try MovieRecipe.constant(240, count: 100).write(to: whole)
     let content = try bytes(of: whole)

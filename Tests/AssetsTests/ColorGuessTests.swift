@@ -38,7 +38,7 @@ struct ColorGuessTests {
     #expect(try await pixel("1280x48", tags("smpte170m")) == bt601)
   }
 
-  @Test func `Raw frames have the requested full or limited range`() async throws {
+  @Test func `Raw frames have the requested full or limited color range`() async throws {
     let yuv = PixelFormat(rawValue: "yuv420p")
     let coding = ["-pix_fmt", "yuvj420p", "-c:v", "ffv1", "-color_range", "pc"]
     let full = try await pixel("64x48", [], as: yuv, isFullRange: true, coding)

@@ -180,7 +180,7 @@ struct CameraControlsTests {
     #expect(try controls.isAdjustingFocus == nil)
   }
 
-  @Test func `One-shot autofocus reports focusing and then locks`() throws {
+  @Test func `One-shot autofocus reports focusing and then locks the focus`() throws {
     let driver = studio()
     let controls = try controls(driver)
     driver.change { $0.values[.automaticFocus] = .number(1) }

@@ -144,7 +144,7 @@ struct DeviceConfigurationTests {
     }
   }
 
-  @Test func `An input without a lock lets other programs set controls`() throws {
+  @Test func `An unlocked camera input lets other programs set controls`() throws {
     try onMachine("hfr-usb") { _ in
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       let input = try DeviceInput(device: camera, format: try camera.fastestFormat())

@@ -165,7 +165,7 @@ struct FakeCameraTests {
     #expect(account.ledger.isBalanced && account.ledger.dropped == 0)
   }
 
-  @Test func `A rate change by another program counts no frame as lost`() throws {
+  @Test func `A frame rate change by another program counts no lost frame`() throws {
     let machine = try FakeVideoSystemCalls("hfr-usb rateswap=500")
     let (_, account, _) = try take(
       input(machine, "640x360@240/mjpg"), on: machine, CaptureLimit(frameCount: 1_500))

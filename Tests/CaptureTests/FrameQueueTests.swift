@@ -72,7 +72,7 @@ struct FrameQueueTests {
     #expect(queue.withNextFrame { $0.observation.sequence } == nil)
   }
 
-  @Test func `A full frame queue rejects frames until one is removed`() throws {
+  @Test func `A full frame queue rejects frames until a frame is removed`() throws {
     let queue = try FrameQueue(capacity: 1 << 20, largestFrame: 200_000)
     let payload = [UInt8](repeating: 1, count: 200_000)
     var pushed: UInt32 = 0

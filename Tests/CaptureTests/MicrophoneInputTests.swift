@@ -11,7 +11,7 @@ import Testing
 
 struct MicrophoneInputTests {
   @Test(arguments: [AudioFormat.SampleFormat.s16, .s32, .float])
-  func `Audio sample positions and times match those of the card`(format: AudioFormat.SampleFormat)
+  func `Audio sample positions and times match the audio card`(format: AudioFormat.SampleFormat)
     async throws
   {
     let listening = try Listening(format: format) { $0.length = 480 * 150 }

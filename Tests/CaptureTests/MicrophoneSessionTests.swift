@@ -13,7 +13,7 @@ import Testing
 /// Serialized, since capture threads have real-time priority where the system allows it.
 @Suite(.serialized)
 struct MicrophoneSessionTests {
-  @Test func `Unplugging a microphone interrupts but an I/O error does not`()
+  @Test func `Unplugging interrupts a session but an I/O error does not`()
     async throws
   {
     func events(_ kind: FakeAudioCard.Fault.Kind) async throws -> ([SessionEvent], CaptureDevice) {

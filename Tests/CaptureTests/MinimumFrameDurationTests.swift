@@ -87,7 +87,7 @@ struct FrameRateRequest: Sendable {
     }
   }
 
-  @Test func `Frame rate reduction is exact and survives clock resets`() throws {
+  @Test func `A frame rate limit keeps every nth frame across clock resets`() throws {
     func numbers(_ rate: FrameRate, minimum: Int64) throws -> [Int64] {
       var interval = MinimumFrameInterval(frameRate: rate)
       return try (0..<40).filter { number in

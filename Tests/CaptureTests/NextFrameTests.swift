@@ -46,7 +46,7 @@ struct NextFrameTests {
     #expect(output.ledger.delivered == 200 + Int64(rest))
   }
 
-  @Test func `A frame buffer is returned even if the closure throws`() throws {
+  @Test func `A frame buffer is returned even if its handler throws`() throws {
     try session.startRunning()
     defer { session.stopRunning() }
     for _ in 0..<20 {

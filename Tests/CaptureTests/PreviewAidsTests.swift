@@ -99,7 +99,7 @@ struct PreviewAidsTests {
     #expect(!meter.hasClipped)
   }
 
-  @Test func `Preview statistics count missing frames and the frame rate`() throws {
+  @Test func `Preview statistics give missing frame count and frame rate`() throws {
     let counter = ArrivalCounter()
     #expect(counter.arrivals.newestTime == nil)
     // The sequence number wraps after two frames, skips two and one, repeats 5, and restarts at 1.

@@ -10,7 +10,7 @@ import Testing
 /// The conversion quality of previews and data outputs.
 struct PreviewQualityTests {
   @Test(arguments: [1.0, 1.5])
-  func `A preview converts pixels fast and a data output exactly`(factor: Double) throws {
+  func `A preview converts pixels fast and a data output accurately`(factor: Double) throws {
     let (width, height) = (64, 48)
     let format = FormatDescription(
       mediaSubType: .pixels(.yuyv422), width: width, height: height)

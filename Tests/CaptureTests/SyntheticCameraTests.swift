@@ -63,7 +63,7 @@ struct SyntheticCameraTests {
     }
   }
 
-  @Test func `An image without a painted frame number is read as nil`() {
+  @Test func `Reading a painted frame number returns nil if there is none`() {
     var random = SeededGenerator(seed: 7)
     let noise = (0..<(320 * 240)).map { _ in UInt8.random(in: 0...255, using: &random) }
     for pixels in [

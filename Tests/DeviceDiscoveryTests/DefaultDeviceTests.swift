@@ -263,7 +263,7 @@ struct DefaultDeviceTests {
     }
   }
 
-  @Test func `Remembers eight preferred cameras and ignores damaged lines`() throws {
+  @Test func `Stores eight preferred cameras and skips damaged file lines`() throws {
     let scratch = try Scratch()
     let memory = PreferredCameras(stateDirectory: scratch.path, home: "/nowhere")
     #expect(memory.ids == [])
@@ -277,7 +277,7 @@ struct DefaultDeviceTests {
     #expect(memory.latest(among: CaptureDevice.discover().devices) == nil)
   }
 
-  @Test func `Refuses a preferred camera that cannot be remembered`() throws {
+  @Test func `A camera that cannot be stored is refused as preferred`() throws {
     let scratch = try Scratch()
     let machine = try FakeVideoSystemCalls("hfr-usb")
     try with(machine, FakeAudioCard.Description(), remembering: scratch) {

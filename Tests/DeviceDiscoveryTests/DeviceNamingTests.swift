@@ -260,7 +260,7 @@ struct SyntheticCameraTests {
 /// Movie files that are used as a camera.
 struct FileCameraTests {
   @Test(
-    "The path of a file camera ends at the last question mark",
+    "In a camera name a movie path ends at the last question mark",
     arguments: [
       ("file:clip.mp4", "clip.mp4", Pace.realTime),
       ("file:clip.mp4?pace=max", "clip.mp4", .maximum),

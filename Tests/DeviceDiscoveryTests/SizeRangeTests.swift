@@ -133,7 +133,7 @@ struct FrameRateRangeTests {
   }
 
   @Test(
-    "A stepwise frame rate range has only whole-step durations",
+    "A stepwise frame rate range allows only whole-step durations",
     arguments: [
       ("120", true), ("60", true), ("40", true), ("100", false), ("59.94", false), ("1", true),
       ("0.5", false), ("240", false),
@@ -161,7 +161,7 @@ struct FrameRateRangeTests {
     #expect(range.nearest(to: FrameRate(6)).description == "7/1")
   }
 
-  @Test func `A fine-step rate range contains a range of coarser steps`() throws {
+  @Test func `A fine-step range of frame rates contains a coarser range`() throws {
     let fine = try range("1-120", step: (1, 240))
     let coarse = try range("1-120", step: (1, 120))
     let free = try range("1-120", step: nil)

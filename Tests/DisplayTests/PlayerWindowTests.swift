@@ -221,7 +221,7 @@ struct PlayerWindowTests {
     }
   }
 
-  @Test func `Replacing the composition updates the timeline`() throws {
+  @Test func `Replacing the composition updates the player timeline`() throws {
     let stage = try WindowStage([painted()])
     var slow = stage.player.composition
     try slow.setSpeed(

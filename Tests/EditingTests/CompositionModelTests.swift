@@ -40,7 +40,7 @@ struct CompositionModelTests {
   }
 
   @Test(
-    "Edits with ramps and reversals match a reference model",
+    "Random ramps and reversals match a reference model",
     arguments: 0..<100 as Range<UInt64>)
   func randomMotions(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)

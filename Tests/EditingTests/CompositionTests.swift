@@ -72,7 +72,7 @@ struct CompositionTests {
     #expect(composition.tracks == [CompositionTrack(.video)])
   }
 
-  @Test func `A time outside a composition looks up the nearest segment`() throws {
+  @Test func `A time outside the composition gives the nearest segment`() throws {
     let composition = try Composition.retimed(clip, changes: [.init(.of(1, 8), in: .of(1, 2))])
     let segments = composition.segments
     for (time, index) in [(-1, 0), (0, 0), (1, 1), (8, 1), (9, 2), (11, 2), (99, 2)] {

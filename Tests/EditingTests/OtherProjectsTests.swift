@@ -156,7 +156,7 @@ struct OtherProjectsTests {
   @Test(arguments: [
     "", "hello", "<playlist version=\"4\"/>", "<a><b></a>", "{\"tracks\": []}", "[1, 2]", "{",
   ])
-  func `The error for an unknown project names the known formats`(text: String) {
+  func `The error for an unknown project type lists the known types`(text: String) {
     let error = #expect(throws: MediaError.self) { try read(text) }
     #expect(error?.code == .invalidProject)
     let names = [".otio", ".llc", ".edl", ".fcpxml", ".xml"]
@@ -166,7 +166,7 @@ struct OtherProjectsTests {
 
   /// A damaged project must give an error or a valid composition, and never a crash.
   @Test(arguments: [llc, list, finalCut])
-  func `Damaged foreign projects give an error or a composition`(text: String) throws {
+  func `A damaged project of another editor gives an error or loads`(text: String) throws {
     let bytes = Array(text.utf8)
     var random = SeededGenerator(seed: 11)
     var readable = 0
@@ -193,7 +193,7 @@ struct OtherProjectsTests {
     #expect(readable * 30 > RunSize.cases(300, full: 1_200))
   }
 
-  @Test func `Malformed or deeply nested XML and entities are refused`() {
+  @Test func `XML that is malformed or too deep or has entities is refused`() {
     let deep = String(repeating: "<a>", count: 100_000)
     let entities = "<!DOCTYPE a [<!ENTITY b \"bb\">]><a c=\"&b;\"/>"
     for text in [deep, entities, "<a b=\"&c;\"/>", "<a b=\"1\" b=\"2\"/>", "<a b=1/>", "<a"] {

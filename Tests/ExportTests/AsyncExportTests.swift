@@ -42,7 +42,7 @@ struct AsyncExportTests {
     #expect(try await throughJSON(report) == report)
   }
 
-  @Test func `A cancelled export task leaves no file and ends its progress`() async throws {
+  @Test func `A cancelled export task leaves no file and ends the progress`() async throws {
     let session = try session()
     let settings = settings()
     let progress = ExportProgress()

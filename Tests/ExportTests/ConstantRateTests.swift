@@ -123,7 +123,7 @@ struct ConstantRateTests {
     try export(slow, of: asset, settings(30), count: 800)
   }
 
-  @Test func `An uneven source is exported with the frame due at each time`() throws {
+  @Test func `A source with uneven times shows the frame due at each time`() throws {
     var recipe = MovieRecipe.constant(120, count: 240).h264(gop: 40, reordered: true)
     var generator = SeededGenerator(seed: 3)
     recipe.times = recipe.times.map {

@@ -75,7 +75,7 @@ struct CutTests {
     #expect(found == [123, 124, 125, 4, 5, 6, 4, 5, 6])
   }
 
-  @Test func `A cut while a frame is visible keeps its remaining duration`() throws {
+  @Test func `A cut during a frame keeps the remaining frame duration`() throws {
     // The range begins 4 ms before the end of frame 12, shows all of frame 13, and ends after 6 ms
     // of frame 14.
     #expect(try numbers(.mjpeg, [(126, 146)]) == [12, 13, 14])

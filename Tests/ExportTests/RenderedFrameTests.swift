@@ -109,7 +109,7 @@ struct RenderedFrameTests {
   }
 
   @Test(
-    "Export turns a rotated movie upright or keeps its rotation",
+    "Export can apply the rotation of a movie or keep it as a tag",
     arguments: [
       [0, 65_536, 0, -65_536, 0, 0, 0, 0, 1 << 30], [-65_536, 0, 0, 0, -65_536, 0, 0, 0, 1 << 30],
       [0, -65_536, 0, 65_536, 0, 0, 0, 0, 1 << 30],

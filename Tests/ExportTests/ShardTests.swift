@@ -70,7 +70,7 @@ struct ShardTests {
     return nil
   }
 
-  @Test func `The joined file does not depend on the number of shards`() throws {
+  @Test func `Export shards join to the same file for any shard count`() throws {
     var files: [[UInt8]] = []
     var path = ""
     for count in [1, 2, 3, 8, 17] {
@@ -113,7 +113,9 @@ struct ShardTests {
     (VideoEncoding.h264(), "mp4"), (.hevc(EncoderSettings(preset: "ultrafast")), "mp4"),
     (.ffv1, "mov"), (.mjpeg, "mov"),
   ])
-  func `Shards of every codec can be joined`(codec: VideoEncoding, container: String) throws {
+  func `Export shards of every video codec can be joined`(
+    codec: VideoEncoding, container: String
+  ) throws {
     var files: [[UInt8]] = []
     for count in [1, 5] {
       let settings = try settings("\(count)", codec, container: container)

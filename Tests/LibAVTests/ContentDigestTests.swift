@@ -35,7 +35,7 @@ struct ContentDigestTests {
     #expect(try digest(changing: 20_480 * 700) != whole)
   }
 
-  @Test func `A file digest of an unreadable file fails with its error`() {
+  @Test func `Digesting an unreadable file fails with the read error`() {
     // Reading a directory with read(2) fails.
     #expect { try ContentDigest.ofFile(NSTemporaryDirectory()) } throws: {
       ($0 as? SystemError)?.operation == "read"

@@ -27,7 +27,7 @@ struct ConversionQualityTests {
   }
 
   @Test(arguments: [AV_PIX_FMT_YUYV422, AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_NV12])
-  func `A fast pixel conversion is within 3 levels of the exact one`(
+  func `Fast pixel conversion is within 3 levels of exact conversion`(
     format: LibAVPixelFormat
   ) throws {
     let range = format.isFullRange
