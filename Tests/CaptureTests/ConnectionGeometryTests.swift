@@ -97,7 +97,7 @@ import Testing
     }
   }
 
-  @Test func `Rejects unsupported angles and mirroring in automatic mode`() throws {
+  @Test func `Rejects unsupported angles and mirroring set while automatic`() throws {
     let (layout, image) = try image("grey")
     let session = try session(layout, "grey", image)
     try session.addOutput(VideoDataOutput())

@@ -145,7 +145,7 @@ struct FrameRateRangeTests {
   }
 
   @Test(
-    "The nearest frame rate has the nearest frame duration",
+    "The nearest frame rate is found by frame duration",
     arguments: [
       ("120", "120/1"), ("100", "120/1"), ("70", "60/1"), ("59.94", "60/1"), ("500", "120/1"),
       ("0.1", "1/1"), ("1.001", "1/1"),
