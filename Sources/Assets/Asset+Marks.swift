@@ -69,8 +69,8 @@ extension Asset {
   package func captureTimes() -> [MediaTime?] {
     let stated = captureFrameRate
     let rate = stated?.rate.framesPerSecond
-    // If the movie has Apple's key or an edit list that slows it down, its sample times are capture
-    // times.
+    // In a movie with Apple's tag for full-rate playback, or with an edit list that slows it down,
+    // the sample times are capture times.
     let hasCaptureTimes = stated?.source == Self.appleIntentKey || stated?.source == "edit_list"
     return frameTimingRows().enumerated().map { index, row in
       if let time = row.captureTime { return time }

@@ -65,7 +65,7 @@ public struct Asset: Sendable {
   ///     If false, a truncated file is an error.
   ///   - keepsIndex: Whether a ``KeptIndex`` is used, which stores the index of the packets in a
   ///     file next to the movie. If no such file fits the movie, it is written. ``keptIndex`` then
-  ///     describes its use. An error of this file never prevents opening the movie.
+  ///     describes the use of that file. An error of that file never prevents opening the movie.
   /// - Throws: `MediaError` with `.fileNotFound`, `.noPermission`, or `.invalidData` for a file
   ///   that is not a movie, or is damaged or truncated.
   public init(
@@ -185,8 +185,8 @@ public struct Asset: Sendable {
     return Rational(Int128(audioTrack.originSample), over: Int128(audioTrack.sampleRate))
   }
 
-  /// The time from the start to the end of the last frame, or to the end of the audio if there is
-  /// no video.
+  /// The time from the asset's time zero to the end of the last frame, or to the end of the audio
+  /// if there is no video.
   public var duration: MediaTime {
     if let frames = videoTrack?.frames {
       return MediaTime(frames.endTicks, over: frames.timescale)

@@ -12,7 +12,7 @@ struct ConvertedAudio: ~Copyable {
   private let mixer: ChannelMixer
   /// The number of source samples that become `outputStep` converted samples.
   ///
-  /// Both numbers are in lowest terms.
+  /// The ratio of the two numbers is in lowest terms.
   private let inputStep: Int64
   private let outputStep: Int64
   private let channelCount: Int

@@ -77,7 +77,8 @@ struct CorrectedTimes {
         corrected[shown[position]].pts = run.time(number, refinement)
       }
     }
-    // If the time of the last frame was replaced, its duration ends at the end of its run.
+    // If the time of the last frame was replaced, the frame lasts to the end of its run of replaced
+    // times.
     if let run = runs.last, run.positions.upperBound == shown.count, let last = shown.last {
       corrected[last].duration = run.to * refinement - corrected[last].pts
     }

@@ -29,7 +29,7 @@ public struct FrameReader: ~Copyable {
   var converter: FrameConverter?
   var converterFormat: PixelFormat?
   private let threadCount: Int
-  /// The number of packets that were sent to the decoders of earlier sources.
+  /// The number of packets that were sent to decoders before the file was last reopened.
   private var retiredPacketCount = 0
   /// The number of packets sent to the decoder so far, including those that it skips.
   package var sentPacketCount: Int { retiredPacketCount + source.sentCount }

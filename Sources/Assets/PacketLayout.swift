@@ -14,8 +14,8 @@ package struct PacketLayout {
 
   /// Reads the layout from the index of a MOV or MP4 file, without reading the packets.
   ///
-  /// Returns nil if a muxer must read the packets. This is so if they have properties that the
-  /// index does not show, if the muxer changes packets of this codec, or if the file's index
+  /// Returns nil if a muxer must read the packets. A muxer must read them if they have properties
+  /// that the index does not show, if it changes packets of this codec, or if the file's index
   /// differs from the asset's.
   package init?(_ asset: Asset) {
     guard asset.container == "mov", let track = asset.videoTrack,

@@ -13,10 +13,8 @@ extension MediaError.Code {
   public static let unsupportedSource = Self(rawValue: "unsupported_source")
   /// A cut lies at a frame that cannot be decoded without other frames.
   ///
-  /// The export cannot hide those frames or encode the frames at the cut, or its settings forbid
-  /// it.
-  ///
-  /// The export neither may nor can hide those other frames or encode the frames at the cut.
+  /// The export could neither hide those other frames nor encode the frames at the cut, or its
+  /// settings allow neither.
   public static let cutNotOnKeyFrame = Self(rawValue: "cut_not_on_key_frame")
   /// The codec does not support frames of the requested size.
   public static let boxRefused = Self(rawValue: "box_refused")

@@ -72,7 +72,7 @@ package struct AnimatedImageWriter: ~Copyable {
     av_packet_free(&gone)
   }
 
-  /// Writes a packet that is shown from the time `ticks` on, in ticks of the format.
+  /// Writes a packet whose frame appears at the time `ticks`, in ticks of the format.
   ///
   /// - Throws: `LibAVError` with the operation "write to".
   package mutating func write(_ packet: Packet, at ticks: Int64) throws(LibAVError) {

@@ -4,8 +4,8 @@ import CFFmpeg
 import OvercrankMovieFormat
 
 extension ColorBox {
-  /// Whether a track has full range, but only the `colr` box can state this, not the codec's own
-  /// headers.
+  /// Whether a track needs a `colr` box: its samples have full range, which the codec's own headers
+  /// cannot state.
   static func isNeeded(for parameters: CodecParameters) -> Bool {
     parameters.codecID == AV_CODEC_ID_FFV1
       && parameters.pointer.pointee.color_range == AVCOL_RANGE_JPEG

@@ -78,7 +78,9 @@ extension MovieWriter {
   /// Copies the remaining packets, and closes the file.
   mutating func finishCopying(_ copying: CopyingSink, mediaEnd: Int64) throws(LibAVError) {
     try copying.finish()
-    // If the muxer had changed a packet, it would not have written the addresses of that packet.
+    // The muxer writes an unchanged packet from the addresses that are reserved for it, and these
+    // bytes are counted. The bytes of a changed packet are elsewhere in memory, so the count is
+    // then too low.
     guard copying.copiedBytes == expectedCopyBytes else {
       throw LibAVError("copy packets unchanged to", path, code: CFFmpeg_EINVAL)
     }

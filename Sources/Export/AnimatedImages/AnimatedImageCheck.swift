@@ -6,8 +6,8 @@ import OvercrankMediaCore
 
 /// Checks whether an export can write an animated image with its settings.
 enum AnimatedImageCheck {
-  /// Throws an error unless the export's path and settings agree on an animated image that can be
-  /// written.
+  /// Throws an error if the path's extension does not fit the frames to write, or if the frames are
+  /// an animated image that cannot be written.
   ///
   /// - Throws: `MediaError` with `.unsupportedContainer`, `.outputFrameRateRefused`,
   ///   `.shardRefused` or `.missingEncoder`.

@@ -66,7 +66,8 @@ package struct BurnInDrawing: Sendable {
       for (position, character) in line.utf8.enumerated() {
         let (left, upper) = (2 * scale + position * advance, top + 2 * scale + number * lineHeight)
         guard left + advance <= width else { break }
-        // The characters of an installed font would be too small to read at a scale of 1.
+        // In a frame so narrow that a font dot is one pixel, an installed font would be too small
+        // to read.
         if scale > 1, let glyphs {
           draw(
             glyphs.coverage(of: character, width: advance, height: lineHeight), width: advance,

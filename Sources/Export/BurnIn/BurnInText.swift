@@ -9,7 +9,7 @@ package struct BurnInText: Sendable {
   package struct Position: Hashable, Sendable {
     /// The index of the frame before the instant, in playback order.
     package let index: Int
-    /// The index of the frame after the instant; `index` for a captured frame.
+    /// The index of the frame after the instant; for a captured frame, the same as `index`.
     package let next: Int
     /// The position of the instant between the two frames, from 0 to 1; nil for a captured frame.
     package let share: Double?

@@ -13,13 +13,16 @@ struct FlickerRemoval: Sendable {
   /// The gains of each source's frames, by frame index.
   private let gains: [[Int: Double]]
 
-  /// The least number of frames on each side with which the brightness of a frame is compared.
+  /// The least number of frames before a frame, and of frames after it, with which its brightness
+  /// is compared.
   static let minimumReach = 12
-  /// The capture time on each side with which the brightness of a frame is compared, in seconds.
+  /// The time in capture seconds before a frame, and again after it, whose frames are compared with
+  /// it.
   ///
-  /// Light that flickers at 100 Hz has ten periods in the time on both sides.
+  /// Both times together contain ten periods of light that flickers at 100 Hz.
   private static let timeReach = Rational(1, over: 20)
-  /// The greatest number of frames on each side with which the brightness of a frame is compared.
+  /// The greatest number of frames before a frame, and of frames after it, with which its
+  /// brightness is compared.
   private static let maximumReach = 200
   /// The ratio of brightness beyond which a change is a scene cut and not flicker.
   private static let cut = 1.4
@@ -60,7 +63,8 @@ struct FlickerRemoval: Sendable {
   /// Returns the factor by which the brightness of a frame is multiplied.
   func gain(of frame: ConstantRatePlan.Frame) -> Double { gains[frame.source][frame.index] ?? 1 }
 
-  /// Returns the number of frames on each side that are compared, at a capture rate.
+  /// Returns the number of frames before a frame, and of frames after it, with which the frame is
+  /// compared at a capture rate.
   static func reach(at rate: FrameRate?) -> Int {
     let frames = rate.map { ($0.framesPerSecond * timeReach).doubleValue } ?? 0
     return Int(min(max(frames.rounded(), Double(minimumReach)), Double(maximumReach)))
@@ -105,7 +109,8 @@ struct FlickerRemoval: Sendable {
     }
   }
 
-  /// Returns the brightness values of one side up to the first scene cut.
+  /// Returns the brightness values of the frames before or after a frame, up to the first scene
+  /// cut.
   private static func shot(_ side: some Sequence<Double?>, _ own: Double) -> [Double?] {
     Array(
       side.prefix { value in value.map { $0 < own * cut && own < $0 * cut } ?? true })

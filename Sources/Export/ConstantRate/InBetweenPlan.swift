@@ -31,10 +31,11 @@ struct InBetweenPlan: Sendable {
   private struct Instant {
     /// The time of the instant in the composition.
     let time: Rational
-    /// The index of the playback run that shows the instant; nil for the run at its composition
-    /// time.
+    /// The index of the playback run that shows the instant; nil for the run at the instant's
+    /// composition time.
     var run: Int?
-    /// The index of the captured frame to show; nil for the frame at exactly this time.
+    /// The index of the captured frame to show; nil for an image of exactly this instant, which may
+    /// have to be synthesized.
     var frame: Int?
 
     func isBefore(_ run: PlaybackRun, _ number: Int) -> Bool {
@@ -121,7 +122,8 @@ struct InBetweenPlan: Sendable {
     var position = 0
     for instant in instants {
       if let frame = instant.frame {
-        // The instants before this one may already lie after the start of this frame.
+        // An earlier instant may have moved `position` beyond this frame, and `position` never goes
+        // back.
         position = max(position, run.isReversed ? last - frame : frame - shown.lowerBound)
         result[position].instants.append(result[position].time)
         continue

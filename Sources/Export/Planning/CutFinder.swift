@@ -5,11 +5,11 @@ import OvercrankMediaCore
 
 /// Finds the positions at which a track can be cut without encoding or hiding frames.
 ///
-/// Such a cut is called free. The start of a part is free at a frame that can be decoded without
-/// earlier frames (an IDR frame in H.264 and HEVC). The end of a part is free if no frame before it
-/// needs a frame after it. This is the case if all frames before the end are stored before all
-/// frames after it. Packets that an edit list hides are included, because frames may need them for
-/// decoding.
+/// Such a cut is called free. Playback of a source can start with a free cut at a frame that can be
+/// decoded without earlier frames (an IDR frame in H.264 and HEVC). Playback can end with a free
+/// cut if no frame before the cut needs a frame after it. This is the case if all frames before the
+/// cut are stored before all frames after it. Packets that an edit list hides are included, because
+/// frames may need them for decoding.
 struct CutFinder {
   /// A packet of the track.
   struct Packet {
@@ -31,7 +31,7 @@ struct CutFinder {
   private let path: String
   /// All packets in presentation order.
   private let packets: [Packet]
-  /// The index in presentation order of each packet, in decode order.
+  /// For each packet, in decode order, its index in presentation order.
   private let positions: [Int]
   /// For each position in presentation order, the highest decode index at or before it.
   ///
@@ -194,7 +194,8 @@ struct CutFinder {
   ///
   /// Decoding starts at the position `key`, where no earlier packet is needed.
   ///
-  /// All packets in between are included, because a shown frame may need any of them.
+  /// All packets from there to the end of the range are included, because a shown frame may need
+  /// any of them.
   private func copies(_ key: Int, _ range: Range<Int>) -> [Packet] {
     let last = packets[range].lazy.filter { $0.frame != nil }.map(\.decodeIndex).max()
     let first = firstDecoded[key]
@@ -222,8 +223,8 @@ struct CutFinder {
     packets[position].isIndependent || firstDecoded[position] == 0
   }
 
-  /// Returns true if the frames before `index` can be decoded without the frames from `index` on,
-  /// and false if they may need those.
+  /// Returns true if the frames before `index` can be decoded without the frame at `index` and all
+  /// later ones, and false otherwise.
   private func isFreeEnd(_ index: Int) -> Bool {
     guard index > 0 else { return true }
     let next = position(of: index - 1) + 1

@@ -51,8 +51,9 @@ struct ExportOutput: ~Copyable {
     } else if let digest = settings.digest {
       marks = [ExportDigest.key: digest.description]
     }
-    // A placeholder of the final length is stored, because the space for the index is reserved
-    // before the tag is known.
+    // The tag that lists the synthesized frames is known only at the end, but the space for the
+    // index is reserved at the start. A placeholder with the final length of the tag is therefore
+    // stored.
     if plan.synthesizesFrames {
       marks[SynthesizedFrames.key] = String(
         repeating: ".", count: Int(clamping: plan.frameCount))

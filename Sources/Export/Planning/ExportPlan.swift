@@ -252,7 +252,7 @@ struct ExportPlan {
 
   /// Throws an error if the packets of the assets differ in format or rotation.
   ///
-  /// One track cannot contain such packets.
+  /// One track cannot contain packets with different formats or rotations.
   private static func checkAlike(_ assets: [Asset], isMixed: Bool) throws(MediaError) {
     guard let first = assets.first, let format = first.videoTrack?.format.parameters else { return }
     for asset in assets.dropFirst() {

@@ -82,7 +82,7 @@ public struct ExportSettings: Sendable {
   ///
   /// With a digest, the temporary file is locked while it is written.
   ///
-  /// It is the result of ``ExportSession/digest(_:version:)``.
+  /// The method ``ExportSession/digest(_:version:)`` computes the digest.
   public var digest: ExportDigest?
   /// The greatest permitted size of the file in bytes; nil for any size.
   ///

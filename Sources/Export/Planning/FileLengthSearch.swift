@@ -22,9 +22,9 @@ struct FileLengthSearch {
   private var attemptCount = 0
   /// The requested constant rate factor, below which the search never goes.
   private let requested: Double
-  /// The smallest attempt that exceeds the limit.
+  /// The attempt with the smallest file of all that exceed the limit.
   private var tooLarge: Attempt?
-  /// The largest attempt below 90 % of the limit.
+  /// The attempt with the largest file of all below 90 % of the limit.
   private var tooSmall: Attempt?
   /// Whether the next attempt is kept if it fits, however small it is.
   private var isLast = false
@@ -95,7 +95,7 @@ struct FileLengthSearch {
   }
 
   private mutating func chooseNext() {
-    // The first attempt is kept if it is not too large. Then no other attempt is needed.
+    // If the first attempt is not too large, it is kept and no other attempt is needed.
     guard let tooLarge else { return }
     guard let tooSmall else {
       // In H.264 and HEVC, a factor greater by about 6 halves the file size.

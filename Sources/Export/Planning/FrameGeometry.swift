@@ -23,7 +23,7 @@ struct FrameGeometry: Sendable {
     fileprivate let sourceAspect: Encoder.PixelAspect?
   }
 
-  /// The placement of each source's frames.
+  /// The scaling, cropping and rotation for each source.
   let placements: [Placement]
   /// The size of the encoded frames after rotation.
   ///
@@ -41,7 +41,7 @@ struct FrameGeometry: Sendable {
   /// Creates the geometry of sources, each with the display matrix by which its frames are rotated.
   ///
   /// The first source determines the format, the pixel aspect ratio and, without a box, the size.
-  /// Frames with another aspect ratio are scaled to fit into it.
+  /// Frames with another aspect ratio are scaled to fit into this size.
   init(
     _ tracks: [(track: VideoTrack, matrix: [Int32])], _ settings: RenderSettings
   ) throws(MediaError) {

@@ -10,7 +10,8 @@ public struct RenderSettings: Hashable, Sendable {
   public var encoding: VideoEncoding
   /// The method that chooses the source frames for each output frame.
   public var sampling: FrameSampling
-  /// The output where the motion between two frames cannot be estimated.
+  /// The policy for output frames at which the motion between two captured frames cannot be
+  /// estimated.
   ///
   /// Only for a sampling that synthesizes frames.
   public var lowConfidence = LowConfidencePolicy.flow

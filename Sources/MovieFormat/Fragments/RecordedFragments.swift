@@ -31,7 +31,7 @@ package struct RecordedFragment {
 package struct RecordedFragments {
   package private(set) var fragments: [RecordedFragment] = []
 
-  /// Finds all fragments from the offset `first` on.
+  /// Finds all fragments at or after the file offset `first`.
   package init(in file: borrowing MovieBoxes, from first: Int64) {
     var start = first
     while let fragment = Self.fragment(in: file, at: start, after: fragments.last) {

@@ -41,8 +41,8 @@ package struct SampleCheck {
   ///
   /// This is fastest directly after these bytes were used, while they are still in the CPU cache.
   package mutating func add(upTo end: Int) {
-    // Bytes from `end` on may not exist yet, so only whole words before `end` are read. Only at the
-    // end of the sample, the last word may be shorter.
+    // The bytes at and after `end` may not exist yet, so only whole words before `end` are read.
+    // Only at the end of the sample, the last word may be shorter.
     let limit = end < bytes.count ? end - 8 * Self.wordCount : bytes.count - 1
     while offset <= limit {
       addBlock(at: offset)

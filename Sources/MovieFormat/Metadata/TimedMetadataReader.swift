@@ -178,7 +178,8 @@ private struct MetadataSampleTable {
     var run = 0
     var bytesLeft = fileBytes
     for chunk in 0..<Int(clamping: chunkCount) where locations.count < Int(clamping: count) {
-      // Each entry of the table applies from its first chunk on, counted from 1.
+      // Each entry of the table applies to all chunks before the first chunk of the next entry.
+      // Chunks are numbered from 1.
       while run + 1 < Int(clamping: runs),
         let first = chunks.number(8 + 12 * (run + 1), in: bytes), first <= UInt64(chunk) + 1
       {

@@ -51,7 +51,7 @@ extension PhotoProcessor {
     open.controlled?.noteProgress()
   }
 
-  /// Records that a part of a capture has ended that may end after the photos.
+  /// Records the end of a part of a capture that may end after the photos, such as a movie.
   func endWait(for id: Int64, _ end: LateEnd) {
     let ended = state.withLock { state -> Result<Void, MediaError>? in
       state.records[id]?.openEnds.remove(end)

@@ -208,8 +208,8 @@ final class PhotoSink: FrameSink {
       channel.end(id: request.id, takenCount: pending.totalCount, .memoryFull)
       return true
     }
-    // The time of the first frame differs slightly from the requested time. A time lapse counts
-    // from the former.
+    // The time of the first frame differs slightly from the requested time. A time lapse counts its
+    // intervals from the time of the first frame.
     if pending.takenCount == 0, request.interval > 0 { pending.request.time = frame.time }
     pending.takenCount += 1
     pending.lastIndex = frame.index

@@ -52,9 +52,9 @@ extension PhotoWriter {
   /// The quantizer of libav's JPEG encoder that is nearest to a quality on the scale of the
   /// Independent JPEG Group.
   ///
-  /// The group's library scales its luma table, whose mean is 57.6. The factor is 50 / quality
-  /// below a quality of 50, and 2 - quality / 50 from there. libav scales the table of MPEG-1,
-  /// whose mean is 27.4, by an eighth of the quantizer.
+  /// The group's library scales its luma table, whose mean is 57.6. The factor is 50 / quality for
+  /// a quality below 50, and 2 - quality / 50 for a quality of 50 or more. libav scales the table
+  /// of MPEG-1, whose mean is 27.4, by an eighth of the quantizer.
   static func quantizer(_ quality: Int) -> Int {
     let scale = quality < 50 ? 50 / Double(quality) : 2 - Double(quality) / 50
     return max(2, min(31, Int((scale * 57.6 * 8 / 27.4).rounded())))

@@ -58,7 +58,8 @@ enum MotionPhotoXMP {
       values.first { $0.name == name }.map { String($0.value) }
     }
 
-    /// The length of the item with this semantic.
+    /// The length in bytes, as text, of the container item with this semantic, such as
+    /// `MotionPhoto`.
     ///
     /// The fields of an item may have any order.
     func length(ofSemantic semantic: String) -> String? {

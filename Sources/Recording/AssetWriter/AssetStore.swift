@@ -47,19 +47,18 @@ final class AssetStore: Sendable {
   /// Protects `output`.
   ///
   /// A `Mutex` that contains `output` could not store a frame that the caller borrowed.
-  ///
-  /// A mutex with `output` as its value cannot take a frame from outside.
   let isStoring = Mutex(())
   nonisolated(unsafe) var output = Writer()
-  /// The queues of the inputs to the background thread.
+  /// For each input, the queue from which the background thread takes its samples.
   ///
   /// Nil for an input whose samples are stored at once.
   let queues: [FrameQueue?]
   let thread = Mutex<BlockingThread?>(nil)
 
-  /// The time by which an input may be ahead of the other inputs, in microseconds.
+  /// The greatest time in microseconds by which an input's last sample may be later than that of
+  /// another input.
   ///
-  /// It is limited so that samples with nearly equal times are close together in the file.
+  /// The limit keeps samples with nearly equal times close together in the file.
   private static let interleavingMicroseconds: Int64 = 250_000
 
   /// Creates the file.
@@ -194,8 +193,8 @@ final class AssetStore: Sendable {
   ) throws(MediaError) {
     guard inputs[input].source.isWhole(bytes) else { throw damage }
     if let queue = queues[input] {
-      // The lock also covers the push, so that concurrent calls queue samples in the order of their
-      // times.
+      // The lock is held until the sample is in the queue, so that concurrent calls queue samples
+      // in the order of their times.
       try state.withLock { (state) throws(MediaError) in
         guard let observation = try observe(bytes, at: time, input, &state) else { return }
         guard queue.push(QueuedFrame(observation: observation, bytes: bytes)) else {

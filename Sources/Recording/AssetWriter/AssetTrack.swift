@@ -24,7 +24,7 @@ protocol AssetTrack: AnyObject {
   /// - Throws: `LibAVError` if the parameters are unknown.
   func head(_ bytes: UnsafeRawBufferPointer?) throws(LibAVError) -> InitializationSegment.Track
 
-  /// Processes an appended sample, and stores the samples of the file that are available.
+  /// Processes an appended sample, and stores all encoded samples that are complete by then.
   ///
   /// - Returns: `.taken`, or `.corrupt` or `.unshowable` for a sample that cannot be stored.
   func take(
@@ -35,8 +35,8 @@ protocol AssetTrack: AnyObject {
   func finish(_ store: AssetTrackStore) throws(LibAVError)
 }
 
-/// Stores a sample: its bytes, its time and duration in ticks of the track, and whether it is a key
-/// frame.
+/// A closure that stores a sample, given its bytes, its time and duration in ticks of the track,
+/// and whether it is a key frame.
 typealias AssetTrackStore = (
   _ bytes: UnsafeRawBufferPointer, _ ticks: Int64, _ duration: Int64, _ isKeyFrame: Bool
 ) throws(LibAVError) -> Void
@@ -48,8 +48,8 @@ final class VideoAssetTrack: AssetTrack {
   private var pipeline: any VideoPipeline
   /// A copy of the pipeline's codec parameters.
   ///
-  /// The header is made while the pipeline stores the first sample. The pipeline itself cannot be
-  /// read then.
+  /// The pipeline cannot be read while it stores a sample, but the header is made while it stores
+  /// the first one.
   private var parameters: CodecParameters?
   private let video: AssetTrackSource.Video
   private let period: Int64
@@ -122,8 +122,8 @@ final class VideoAssetTrack: AssetTrack {
 final class SampleAssetTrack: AssetTrack {
   private var blocks: AudioBlockEncoder
   private let format: AudioFormat
-  /// The greatest difference, in samples, between a block's time and the end of the previous block
-  /// that does not count as a gap.
+  /// The tolerance in samples: a block that begins this near the end of the previous block follows
+  /// it without a gap.
   private let tolerance: Int64
 
   init(_ format: AudioFormat, _ codec: AudioCodec) throws(LibAVError) {
@@ -165,7 +165,7 @@ final class SampleAssetTrack: AssetTrack {
     return .taken
   }
 
-  /// Stores silence before the sample with the index `end`.
+  /// Stores silence from the end of the samples so far up to the sample with the index `end`.
   private func fill(upTo end: Int64, _ store: AssetTrackStore) throws(LibAVError) {
     var missing = end &- blocks.sampleCount &- Int64(blocks.restCount)
     while missing > 0 {

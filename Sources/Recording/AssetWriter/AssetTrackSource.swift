@@ -21,7 +21,7 @@ enum AssetTrackSource: Sendable {
     var plan: VideoPipelinePlan
     var frameRate: FrameRate
     var headers: [UInt8]
-    /// The greatest size of a frame in bytes.
+    /// The greatest size in bytes of an appended frame.
     var largestFrame: Int
   }
 
@@ -51,7 +51,8 @@ enum AssetTrackSource: Sendable {
     try check()
   }
 
-  /// Opens the encoder once, so that an unsupported format is rejected at once.
+  /// Opens the encoder as a test, so that an unsupported format is rejected when the input is
+  /// created.
   private func check() throws(MediaError) {
     do throws(LibAVError) {
       switch self {

@@ -138,7 +138,7 @@ public final class AssetWriter: Sendable {
   /// Sets the source time from which frames are stored.
   ///
   /// Samples before this time are ignored. Time zero of the file is the first stored frame. In a
-  /// file with several inputs, it is the start of the session.
+  /// file with several inputs, time zero is the start of the session.
   ///
   /// - Throws: `MediaError` with `.wrongState` if writing has not started, or if the session has
   ///   already started.
@@ -159,7 +159,7 @@ public final class AssetWriter: Sendable {
     try store.finish()
   }
 
-  /// Finishes the file as the blocking form does, but suspends the task meanwhile.
+  /// Stores the queued samples and finishes the file, and suspends the task meanwhile.
   ///
   /// - Throws: `MediaError` as the blocking form does.
   public func finishWriting() async throws(MediaError) {

@@ -118,8 +118,8 @@ public final class AssetWriterInput: Sendable {
   ///
   /// Times are rounded to microseconds and must increase. Samples before the start of the session
   /// are ignored. PCM samples whose time is within 10 ms of the end of the previous samples follow
-  /// them without a gap. A longer gap is filled with silence. Samples that overlap the previous
-  /// ones by more than 10 ms are left out as far as they overlap.
+  /// them without a gap. A longer gap is filled with silence. If PCM samples overlap the previous
+  /// ones by more than 10 ms, the overlapping part is left out.
   ///
   /// - Parameters:
   ///   - bytes: The bytes of the sample.

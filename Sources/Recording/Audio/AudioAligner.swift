@@ -84,7 +84,8 @@ struct AudioAligner: ~Copyable {
   /// Nil while unknown.
   var driftPPM: Double? { drift.partsPerMillion }
 
-  /// The position in the input of a time in seconds after the take's first frame.
+  /// Converts a time, in seconds after the take's first frame, to a position in the resampler's
+  /// input, in samples.
   private func inputPosition(at time: Double) -> Double {
     let speed = 1 + (driftPPM ?? 0) / 1_000_000
     return resampler.nextPosition + (time * rate - Double(outputCount)) * speed
@@ -234,12 +235,12 @@ struct DriftMeter {
   private let rate: Double
   private var (count, meanTime, meanLead) = (0.0, 0.0, 0.0)
   private var (startTime, samples, span) = (0.0, Int64(0), 0.0)
-  /// The sums over all lines from which the slope follows: of squared times, and of times
-  /// multiplied by the sample lead.
+  /// Two sums over all regression lines, from which the slope is computed: the sum of squared
+  /// times, and the sum of times multiplied by the sample lead.
   ///
   /// The sample lead is the number of samples received beyond those expected at the nominal rate.
   private var (squares, products) = (0.0, 0.0)
-  /// The total time span of the lines before the current one, in seconds.
+  /// The total time span of the regression lines before the current one, in seconds.
   private var earlierSpan = 0.0
 
   init(rate: Double) { self.rate = rate }

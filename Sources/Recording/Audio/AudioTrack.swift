@@ -64,7 +64,7 @@ struct AudioTrack: ~Copyable {
     fileStart = earlier?.microseconds ?? 0
   }
 
-  /// The audio from which the next file continues.
+  /// The state of the audio from which the take's next file continues.
   ///
   /// `end` is the time at which the next file begins, in microseconds of this file.
   func continuation(atMicroseconds end: Int64) -> Continuation {
@@ -73,7 +73,7 @@ struct AudioTrack: ~Copyable {
       recent: blocks.recent)
   }
 
-  /// The index in the file of the sample at a time, in microseconds of the file.
+  /// Converts a time of the file, in microseconds, to the index of the audio sample in the file.
   private func sample(at time: Int64) -> Int64 {
     Self.sample(atMicroseconds: fileStart &+ time, rate: rate)
       - Self.sample(atMicroseconds: fileStart, rate: rate)

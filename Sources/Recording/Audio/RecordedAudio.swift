@@ -42,8 +42,6 @@ extension RecordedAudio {
   /// The report of a range of the samples.
   ///
   /// If the first audio comes after the range, the whole range is one gap.
-  ///
-  /// If the first audio comes after them, they are one gap.
   func part(_ samples: Range<Int64>, rate: Int) -> RecordedAudio {
     func nanoseconds(_ sample: Int64) -> Int64 {
       MediaTime(exactly: sample, over: rate)?.wholeNanoseconds ?? 0

@@ -88,7 +88,7 @@ struct TakeAudio: Sendable {
   var sampleRate: Int { feed.format.sampleRate }
   var channelCount: Int { feed.format.channelCount }
 
-  /// Stops the tap soon after the last frame of a closed queue.
+  /// Stops the tap 10 s after the last frame of a closed queue.
   ///
   /// While the queued frames are written, newer audio would otherwise replace the audio of these
   /// frames in the tap.
@@ -122,7 +122,8 @@ protocol AlignedAudio: AnyObject {
   /// The report of the audio so far.
   var account: RecordedAudio { get }
 
-  /// The number of samples available before sample `end`.
+  /// The number of samples that ``take(_:)`` can return now, without those at or after sample
+  /// `end`.
   ///
   /// - Throws: `LibAVError` if the resampler fails.
   func samplesReady(before end: Int64) throws(LibAVError) -> Int64

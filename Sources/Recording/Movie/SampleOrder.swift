@@ -3,9 +3,10 @@
 import OvercrankLibAV
 import OvercrankMovieFormat
 
-/// The decoding order and the droppable samples of a recording, read from the file's journals.
+/// The decoding order and the droppable (non-reference) samples of a recording, read from the
+/// file's journals.
 ///
-/// The index that libavformat makes of a fragmented file lacks both.
+/// libavformat's own index of a fragmented file contains neither.
 struct SampleOrder {
   /// The values of one sample in the index of the plain movie.
   struct Entry {

@@ -38,7 +38,8 @@ struct EncodePipeline: VideoPipeline {
 
   /// The longest time between key frames, in microseconds.
   ///
-  /// Any time in the file is then at most this far from a key frame, where it can be cut.
+  /// Every time in the file is then at most this far from a key frame, at which the file can be
+  /// cut.
   private static let keyFrameMicroseconds: Int64 = 250_000
 
   /// The supported distances between reference frames, in frames.
@@ -212,8 +213,8 @@ struct EncodePipeline: VideoPipeline {
     _ frames: [MediaFrame], _ store: SampleStore
   ) throws(LibAVError) {
     for frame in frames {
-      // The decoder may output a frame of the lead-in late. Its time is negative, and it is not
-      // stored: the lead-in is only decoded because later frames refer to it.
+      // The decoder may still output lead-in frames. These have negative times and are not stored,
+      // because they are decoded only for the later frames that refer to them.
       guard let time = frame.pts, time >= 0 else { continue }
       try encode(frame, at: time, store)
     }

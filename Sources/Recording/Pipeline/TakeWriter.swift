@@ -24,7 +24,7 @@ struct TakeWriter: ~Copyable {
   /// If the process is killed, these frames are lost. After this many frames, the owner calls
   /// ``flush()``, which updates the index.
   let unflushedFrames: Int
-  /// Creates the file's tags from the first frame and the length of the lead-in.
+  /// Creates the file's tags from the first frame and the number of hidden lead-in frames.
   let makeMetadata: (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
 
   /// The rotation, mirroring and zoom of the frames, or nil for frames as the camera delivers them.

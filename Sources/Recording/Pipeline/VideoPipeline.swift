@@ -18,7 +18,7 @@ protocol VideoPipeline {
   /// Nil without a limit or an encoder.
   var maximumBitRate: Int64? { get }
 
-  /// Processes a frame, and stores the samples that are available.
+  /// Processes a frame, and stores all encoded samples that are complete by then.
   ///
   /// - Returns: `.taken` if the pipeline accepted the frame; `.corrupt` for a damaged frame;
   ///   `.unshowable` if the key frame that the frame depends on is missing.
@@ -26,8 +26,8 @@ protocol VideoPipeline {
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
   ) throws(LibAVError) -> FrameOutcome
 
-  /// Processes a frame before the take. It is not shown, but the following frames depend on it for
-  /// decoding.
+  /// Processes a lead-in frame: a frame from before the take, which is not shown but is needed to
+  /// decode the following frames.
   mutating func prime(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
   ) throws(LibAVError)

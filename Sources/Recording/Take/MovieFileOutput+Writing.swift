@@ -9,7 +9,8 @@ import OvercrankMovieFormat
 import Synchronization
 
 extension MovieFileOutput {
-  /// The result of a take, and whether the end of its last file was reported.
+  /// The report of a take, and whether the end of the take's last file was already sent as an
+  /// event.
   struct Written {
     var report: SegmentedReport
     var isReported = false
@@ -114,7 +115,8 @@ extension MovieFileOutput {
       take = next.take
       file = next.file
       take.controls = take.input.controlValues()
-      // No file contains the gap, so the audio is aligned to the next file anew.
+      // The time without a camera is in no file, so the audio is aligned anew at the start of the
+      // next file.
       remainder?.audio = nil
     }
   }

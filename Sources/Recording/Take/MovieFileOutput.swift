@@ -52,7 +52,7 @@ public final class MovieFileOutput: FrameOutput {
   let hub = EventHub<Event>()
   let progressHub = EventHub<Progress>(capacity: 1)
   let triggerHub = EventHub<TriggeredEvent>()
-  /// The metadata set by the program, or nil for that of the settings.
+  /// The metadata that the program has set, or nil if the metadata in the settings applies.
   let changedMetadata = Mutex<[MetadataItem]?>(nil)
 
   /// The session to which the output was added; if it was added to none, the session for which it

@@ -231,7 +231,7 @@ public enum MovieRecovery {
     return report
   }
 
-  /// The end of a track other than the first.
+  /// The end of a track other than the first one, from the track's recorded samples.
   private static func end(
     of samples: [StoredSample], track: Int
   ) -> MovieFinalizer.TrackEnd {

@@ -82,8 +82,8 @@ extension MovieTake {
     }
   }
 
-  /// Sets the reason for a wrong frame rate, and adds a warning about controls that could not be
-  /// restored.
+  /// Sets the reason for a frame rate that differs from the requested one, and adds a warning about
+  /// controls that could not be restored.
   private func judgeRate(_ report: inout RecordingReport, _ account: FrameAccount) {
     var measurement = RateMeasurement()
     measurement.frameRate = account.measuredFrameRate

@@ -45,7 +45,7 @@ struct PendingValues {
 
   mutating func add(_ values: [PendingValue]) { waiting += values }
 
-  /// Continues with the next file.
+  /// Continues with the take's next file, after a file with `count` frames.
   mutating func begin(afterFrames count: Int64) { earlierCount += count }
 
   /// Removes and returns the values whose frames are stored, with their times in the file.

@@ -18,7 +18,7 @@ final class Reconnection: Sendable {
     let queue: FrameQueue
   }
 
-  /// The reasons after which a camera may return.
+  /// The reasons for the end of a stream after which the camera may return.
   static let reasons: Set<StopReason> = [.deviceLost, .interrupted, .reconfigured]
 
   private let take: MovieTake

@@ -13,19 +13,19 @@ public struct RecordingReport: Hashable, Sendable, Codable {
   public var mode = ""
   /// The requested frame rate.
   public var requestedFrameRate: FrameRate
-  /// The rate that the driver reported after the request.
+  /// The frame rate that the driver reported after the request.
   public var negotiatedFrameRate: FrameRate
-  /// The measured rate, including lost frames.
+  /// The measured frame rate, in which lost frames count like stored ones.
   ///
   /// Nil for fewer than two frames.
   public var measuredFrameRate: Rational?
-  /// The rate verification before the take.
+  /// The result of the frame rate verification before the take.
   ///
-  /// Nil if it was skipped.
+  /// Nil if the verification was skipped.
   public var frameRateVerification: FrameRateVerification?
-  /// The reason for a wrong frame rate.
+  /// The reason for a frame rate that differs from the requested one.
   ///
-  /// Nil if the rate is right.
+  /// Nil if the rate is as requested or was not measured.
   public var rateCause: FrameRateMismatchReason?
   /// The duration of the file.
   public var duration = MediaTime.zero

@@ -99,7 +99,7 @@ public struct RecordingSettings: Sendable {
   /// Creates the settings of a take without limits.
   public init(path: String) { self.path = path }
 
-  /// The plan by which frames of this format are stored in the file at ``path``.
+  /// The pipeline through which frames of this format are stored in the file at ``path``.
   func plan(for delivery: FrameDelivery) throws(MediaError) -> VideoPipelinePlan {
     let plan = try VideoPipelinePlan(video, for: delivery, in: path)
       .referencing(everyNth: referenceFrameInterval)

@@ -8,7 +8,7 @@ import OvercrankMediaCore
 enum RecordingTags {
   /// The key of the capture rate as an exact fraction, such as `240/1`.
   static let captureFrameRate = "com.overcrank.capture_frame_rate"
-  /// The key of the capture rate as Android cameras write it.
+  /// The key under which Android cameras store the capture rate.
   ///
   /// Other players read this key.
   static let androidCaptureRate = "com.android.capture.fps"

@@ -17,7 +17,7 @@ public struct RecoveryReport: Hashable, Sendable, Codable {
   public package(set) var mode: String?
   /// The number of frames in the file after the recovery.
   public package(set) var frameCount: Int64 = 0
-  /// The number of frames that readers found before the recovery.
+  /// The number of frames that players could read before the recovery.
   public package(set) var frameCountBefore: Int64 = 0
   /// The number of lost frames that had partly reached the file.
   ///

@@ -22,7 +22,7 @@ final class TakeFiles {
   }
 
   let inbox: TakeInbox
-  /// The rate verification before the take, or nil.
+  /// The result of the frame rate verification before the take, or nil.
   let verification: FrameRateVerification?
   /// The reports of the finished files.
   private(set) var reports: [RecordingReport] = []
@@ -35,7 +35,7 @@ final class TakeFiles {
   private var (segment, boundary): (Int64, Int64) = (0, .max)
   /// The time in the take at which the current file begins, in microseconds.
   private var fileStart: Int64 = 0
-  /// The totals of the finished files, for the progress.
+  /// The totals of the finished files, which are added to the progress of the current file.
   private var earlier = (
     stored: Int64(0), missing: Int64(0), microseconds: Int64(0), bytes: Int64(0)
   )
@@ -182,7 +182,7 @@ final class TakeFiles {
     notify(.didFinish(report))
   }
 
-  /// Adds the report of the take's last file, which the caller sends as an event.
+  /// Adds the report of the take's last file; the caller sends this report as an event.
   func ended(_ report: RecordingReport) { reports.append(report) }
 
   /// Records that a file of the take was not written.
@@ -208,8 +208,8 @@ final class TakeFiles {
   /// - Parameters:
   ///   - end: The end of the last stream.
   ///   - path: The path of the take.
-  ///   - values: The metadata values without frames.
-  ///   - isReported: Whether the end of the last file was reported.
+  ///   - values: The metadata values that still wait for their frames.
+  ///   - isReported: Whether the end of the last file was already sent as an event.
   ///   - reason: The reason for a stop that was requested after the last file, or nil.
   ///   - problem: The error after the last file, or nil.
   /// - Returns: The report.

@@ -42,8 +42,6 @@ public struct MotionTrigger: Hashable, Sendable {
     /// Whether a gray image triggers a clip.
     ///
     /// `time` is the capture time of the image in microseconds.
-    ///
-    /// `time` is its capture time in microseconds.
     mutating func see(_ frame: PixelBuffer, at time: Int64) -> Bool {
       let averages = BrightnessGrid(frame).averages
       defer { last = averages }

@@ -163,9 +163,9 @@ public struct TriggeredReport: Hashable, Sendable, Codable {
   public var gaps: [FrameGap] = []
   /// The requested frame rate.
   public var requestedFrameRate: FrameRate
-  /// The rate that the driver reported after the request.
+  /// The frame rate that the driver reported after the request.
   public var negotiatedFrameRate: FrameRate
-  /// The measured rate, including lost frames.
+  /// The measured frame rate, in which lost frames count like stored ones.
   ///
   /// Nil for fewer than two frames.
   public var measuredFrameRate: Rational?
@@ -182,9 +182,9 @@ public struct TriggeredReport: Hashable, Sendable, Codable {
   public var ringCapacity = 0
   /// The greatest number of bytes in the ring.
   public var ringPeak = 0
-  /// The rate verification before the capture.
+  /// The result of the frame rate verification before the capture.
   ///
-  /// Nil if it was skipped.
+  /// Nil if the verification was skipped.
   public var frameRateVerification: FrameRateVerification?
   /// The reason why the capture ended.
   public var stoppedBy = StopReason.signal
