@@ -46,7 +46,7 @@ extension Asset {
     let origin = videoTrack?.origin ?? .zero
     return chapters.filter { !$0.title.isEmpty }.compactMap { chapter in
       let seconds = max(.zero, chapter.start - origin)
-      // A time whose exact fraction is too long is rounded to a nanosecond.
+      // A time that `MediaTime` cannot represent exactly is rounded to a nanosecond.
       let units = try? (seconds * 1_000_000_000).rounded(.halfAwayFromZero)
       let near = units.flatMap { Int64(exactly: $0) }.map(MediaTime.init(nanoseconds:))
       return (MediaTime(exactly: seconds) ?? near).map { (chapter.title, $0) }

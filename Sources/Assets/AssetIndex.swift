@@ -33,7 +33,8 @@ struct AssetIndex {
   private(set) var elsewhere: Set<Int> = []
   /// The corrections of times in a file whose clock restarts; nil for any other file.
   private(set) var corrections: TimeCorrections?
-  /// The corrected starts of all recordings but the first, in seconds on the file's time axis.
+  /// The corrected starts of all concatenated recordings but the first, in seconds on the file's
+  /// time axis.
   ///
   /// Empty unless the file's clock restarts.
   private(set) var restartTimes: [Rational] = []

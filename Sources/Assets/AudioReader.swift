@@ -15,7 +15,7 @@ package struct AudioReader: ~Copyable {
   private var source: PacketSource
   /// The decoded samples of each channel.
   ///
-  /// `bufferStart` is the index of the first one.
+  /// `bufferStart` is the index of the first sample in the buffer.
   private var buffer: [[Float]]
   private var bufferStart: Int64
   private var isAtEnd = false

@@ -41,7 +41,8 @@ struct ClockRestarts {
   private(set) var tracks: [Track]
   /// The corrections for other readers of the file.
   let corrections: TimeCorrections
-  /// The corrected start of each recording but the first, in seconds on the file's time axis.
+  /// The corrected start of each concatenated recording but the first, in seconds on the file's
+  /// time axis.
   let times: [Rational]
   /// Whether the clock goes back in some tracks while it continues in others.
   let isInconsistent: Bool

@@ -19,7 +19,7 @@ struct ConvertedAudio: ~Copyable {
   private var resampler: Resampler?
   /// The converted samples of each channel.
   ///
-  /// `bufferStart` is the position of the first one.
+  /// `bufferStart` is the position of the first sample in the buffer.
   private var buffer: [[Float]]
   private var bufferStart: Int64 = 0
   /// The position of the next source sample to convert.

@@ -14,7 +14,7 @@ enum LastAudioPacket {
   ///   - ticks: The time of the last packet, in ticks of the track.
   /// - Returns: The number of samples per channel; nil if the packet cannot be decoded.
   static func sampleCount(of index: AssetIndex, _ track: TrackFormat, at ticks: Int64) -> Int64? {
-    // If this fails, the packet counts as empty.
+    // If the packet cannot be decoded, it counts as empty.
     try? decodedCount(index, track, ticks)
   }
 

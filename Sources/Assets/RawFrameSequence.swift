@@ -137,7 +137,7 @@ private struct FrameWorker: Sendable {
   let decoded: BoundedBlockingQueue<Result<RawFrameSequence.Element, MediaError>>
   let decoder: FrameDecoder
 
-  /// Starts to decode all frames, until the queue is stopped.
+  /// Starts the thread, which decodes all frames of this worker unless the queue is stopped.
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if the system cannot create a thread.
   func start() throws(MediaError) {

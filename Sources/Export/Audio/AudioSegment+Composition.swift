@@ -10,7 +10,7 @@ extension AudioSegment {
   ///
   /// Returns nil if that segment is silent.
   ///
-  /// The identifier of its source is the index of the asset.
+  /// The identifier of the audio segment's source is the index of the asset.
   init?(_ segment: TrackSegment, of assets: [Asset]) throws(MediaError) {
     guard let mapping = segment.mapping, mapping.motion != .hold,
       let id = assets.firstIndex(where: { $0.path == segment.source?.path })

@@ -5,7 +5,7 @@ public import OvercrankMediaCore
 /// Text and a logo that an export draws into its frames.
 ///
 /// Text is in the lower left corner, one line per item, in white on black. The logo is in the upper
-/// right corner. The frames are rotated before, as with ``RenderSettings/appliesRotation``, so that
+/// right corner. The frames are rotated first, as with ``RenderSettings/appliesRotation``, so that
 /// the text is upright. Gaps in a composition get no text. A synthesized frame shows the time and
 /// frame number that are interpolated between the two captured frames, with a `~` before them.
 public struct BurnIn: Hashable, Sendable {

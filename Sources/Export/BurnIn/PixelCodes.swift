@@ -14,7 +14,7 @@ struct PixelCodes: Sendable {
   private let chromaSpan: Double
   private let transfer: TransferFunction
 
-  /// Prepares to draw.
+  /// Prepares to draw into frames of a pixel format.
   ///
   /// Returns nil for a pixel format that `PixelComponents` does not support.
   init?(pixelFormat: LibAVPixelFormat, isFullRange: Bool, _ transfer: TransferFunction) {
@@ -46,7 +46,8 @@ struct PixelCodes: Sendable {
 
   /// Fills the part of a rectangle that lies inside the frame.
   ///
-  /// White may only be drawn on black, because only luma, or red, green and blue, are changed then.
+  /// White may only be drawn on black, because drawing white changes only luma, or only red, green
+  /// and blue.
   func fill(x: Range<Int>, y: Range<Int>, _ tone: Tone, on frame: MediaFrame) {
     let x = x.clamped(to: 0..<frame.width)
     let y = y.clamped(to: 0..<frame.height)

@@ -66,7 +66,7 @@ struct ConstantRatePlan: Sendable {
     var frames: [Frame?] = []
     var times: [Rational] = []
     var jittered: [Range<Int>] = []
-    // The index of the playback run that each entry of `frames` belongs to.
+    // For each entry of `frames`, the index of the playback run to which the entry belongs.
     var runs: [Int] = []
     for (number, run) in try PlaybackRun.runs(of: track.segments, paths).enumerated() {
       guard let source = run.source else {

@@ -9,8 +9,8 @@ struct ExposureMixer {
 
   private let exposures: [Exposure]
   private let blender: FrameBlender
-  /// The index of the current output frame, and that of its first instant whose image is not added
-  /// yet.
+  /// The index of the current output frame, and the index of the first instant in that frame whose
+  /// image was not added yet.
   private var (slot, position) = (0, 0)
   /// The last image added to the current output frame, which is not in the blender yet.
   private var image: MediaFrame?

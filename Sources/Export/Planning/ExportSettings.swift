@@ -63,7 +63,7 @@ public struct ExportSettings: Sendable {
   public var undecodableFrames = UndecodableFramePolicy.stop
   /// The capture frame rate to write if the source states none.
   ///
-  /// Nil writes none in this case.
+  /// Nil writes no capture frame rate for such a source.
   public var captureFrameRate: FrameRate?
   /// Whether the metadata of a constant-rate export lists the frames that repeat the image of the
   /// frame before.

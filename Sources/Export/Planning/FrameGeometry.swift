@@ -160,7 +160,8 @@ struct FrameGeometry: Sendable {
 }
 
 extension FrameGeometry.Placement {
-  /// Returns the centered part of a frame that has the aspect ratio of the box.
+  /// Returns the part in the center of a frame that has the aspect ratio of the requested output
+  /// size.
   func cropped(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
     guard isCropped else { return frame }
     // The products exceed 64 bits if a damaged file has a pixel aspect ratio with huge terms.

@@ -59,7 +59,7 @@ final class PhotoControls: Sendable {
 
   /// Restores the exposure that the camera had before the bracket.
   ///
-  /// The mode is restored even if restoring the compensation fails.
+  /// The exposure mode is restored even if restoring the exposure compensation fails.
   func restoreExposure() throws(MediaError) {
     guard let exposure = before.withLock({ $0.take() }) else { return }
     let biased = Result { () throws(MediaError) in

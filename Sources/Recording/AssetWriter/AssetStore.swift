@@ -10,7 +10,8 @@ import Synchronization
 
 /// Writes the file of an ``AssetWriter``, from its creation to its end.
 ///
-/// Stores each sample in the call that appends it, or on a background thread.
+/// Samples of real-time inputs are stored on a background thread, all other samples in the call
+/// that appends them.
 final class AssetStore: Sendable {
   /// The state of an input.
   struct InputState {

@@ -21,12 +21,13 @@ final class AlignedMicrophone: AlignedAudio {
   private var aligner: AudioAligner
   /// Aligned samples that the writer has not taken yet, an array for each channel.
   private var ready: [[Float]]
-  /// Whether the next call waits for late audio.
+  /// Whether the next request for samples waits for late audio.
   ///
   /// False after a timeout, until audio arrives again.
   private var waitsLong = true
 
-  /// Starts at the beginning of the take, or at the oldest audio that the tap still contains.
+  /// Starts at the beginning of the take or, if that is later, at the oldest audio that the tap
+  /// still contains.
   ///
   /// - Throws: `LibAVError` if the resampler cannot be created.
   init(_ feed: AudioTap, device: String, originMicroseconds: Int64) throws(LibAVError) {

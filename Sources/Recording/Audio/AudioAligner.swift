@@ -133,7 +133,7 @@ struct AudioAligner: ~Copyable {
     return output
   }
 
-  /// Inserts silence before the output sample `end`, because no audio has arrived for it.
+  /// Inserts silence up to the output sample `end`, because no audio has arrived for this time.
   ///
   /// `isLast` is true at the end of a file.
   ///

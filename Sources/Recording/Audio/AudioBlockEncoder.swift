@@ -78,7 +78,7 @@ struct AudioBlockEncoder: ~Copyable {
   /// The number of samples that do not fill a block yet.
   var restCount: Int { rest.first?.count ?? 0 }
 
-  /// Adds samples to the next blocks, an array for each channel.
+  /// Adds samples, given as an array for each channel, to the blocks that are encoded next.
   mutating func keep(_ samples: [[Float]]) {
     for channel in rest.indices { rest[channel] += samples[channel] }
   }

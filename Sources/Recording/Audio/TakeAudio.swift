@@ -75,7 +75,7 @@ struct TakeAudio: Sendable {
       packetsPerSecond: Int64(AudioBlockEncoder.packetsPerSecond(atRate: sampleRate)))
   }
 
-  /// Whether an encoder supports the audio format.
+  /// Whether the encoder of a codec supports the audio format.
   private func suits(_ codec: AudioCodec) -> Bool {
     do throws(LibAVError) {
       _ = try Encoder(

@@ -19,10 +19,10 @@ struct TakeWriter: ~Copyable {
   let audioCodec: AudioCodec
   /// Whether disk space is reserved beyond the end of the file.
   let reservesSpace: Bool
-  /// The greatest number of stored frames that are not in the frame index yet.
+  /// The greatest number of stored frames whose journal records are not written yet.
   ///
   /// If the process is killed, these frames are lost. After this many frames, the owner calls
-  /// ``flush()``, which updates the index.
+  /// ``flush()``, which writes the records.
   let unflushedFrames: Int
   /// Creates the file's tags from the first frame and the number of hidden lead-in frames.
   let makeMetadata: (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
@@ -34,10 +34,10 @@ struct TakeWriter: ~Copyable {
   /// Whether the zoom changed after the first of the copied frames.
   private(set) var hasOtherZoom = false
 
-  /// The account of all frames: the outcome of each one.
+  /// The frame account, which contains the outcome of each frame.
   ///
-  /// A frame that could not be stored counts as taken in this account, so the file may contain
-  /// fewer frames than the account.
+  /// A frame that could not be stored counts as taken in the account, so the file may contain fewer
+  /// frames than the account.
   private(set) var account: FrameAccount
   /// The number of frames in the file.
   var storedCount: Int64 = 0
@@ -215,7 +215,7 @@ struct TakeWriter: ~Copyable {
     try writeAudio(packets ?? [])
   }
 
-  /// Records a frame in the account and in the file's ledger.
+  /// Records the outcome of a frame in the frame account and in the file's ledger.
   private mutating func record(
     _ frame: FrameObservation, _ outcome: FrameOutcome
   ) throws(LibAVError) {
@@ -268,9 +268,9 @@ struct TakeWriter: ~Copyable {
     return .taken
   }
 
-  /// Writes the frame index up to now.
+  /// Writes the journal records of all frames stored so far.
   ///
-  /// If the process is killed, the frames stored so far are then not lost.
+  /// If the process is killed later, a recovery finds these frames.
   ///
   /// - Throws: `LibAVError` if writing fails.
   mutating func flush() throws(LibAVError) {

@@ -85,7 +85,8 @@ extension MovieFileOutput {
   /// Adds a value to the timed metadata of the take, such as a measurement of another device.
   ///
   /// The file gets a timed metadata track (`mebx`), which `Asset.timedMetadata()` reads. The value
-  /// also survives a kill. May be called from any thread, and before the take starts.
+  /// is kept even if the process is killed. May be called from any thread, and before the take
+  /// starts.
   ///
   /// - Parameters:
   ///   - value: The value.

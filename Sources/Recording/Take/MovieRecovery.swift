@@ -240,7 +240,7 @@ public enum MovieRecovery {
     return .afterFirst(last.ticks &+ last.duration &- first.ticks)
   }
 
-  /// The times of the taken frames after the first one, in microseconds without the pauses.
+  /// The times of the taken frames in microseconds since the first taken frame, without the pauses.
   private static func takeTimes(_ frames: [FrameObservation]) -> [Int64] {
     var clock = PausableClock()
     var times: [Int64] = []

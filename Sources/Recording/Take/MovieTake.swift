@@ -84,8 +84,8 @@ struct MovieTake {
       if let reason = movie.limit?.reason { control.stop(reason) }
       if queue.isClosed, !files.mayContinue { audio?.end(behind: queue) }
       unflushedCount += 1
-      // Each update of the progress and the index has a fixed cost. Frames that are queued together
-      // therefore share one update.
+      // Each update of the progress, and each write of journal records, has a fixed cost. Frames
+      // that are queued together therefore share one update.
       guard queue.isEmpty || unflushedCount >= maximumUnflushedFrames else { continue }
       unflushedCount = 0
       if files.inbox.hasValues { movie.add(files.inbox.takeValues()) }
@@ -102,10 +102,11 @@ struct MovieTake {
     return (try movie.finish(CaptureEnd(), files.verification), remainder)
   }
 
-  /// The number of frames after which the frame index is updated: those of 20 ms, but at most 8.
+  /// The number of frames after which their journal records are written: the frames of 20 ms, but
+  /// at most 8.
   ///
-  /// Rounded up, so that the index is updated only once each time the queue wakes the writer. If
-  /// the process is killed, at most this many stored frames are lost.
+  /// The number is rounded up, so that records are written only once each time the queue wakes the
+  /// writer. If the process is killed, at most this many stored frames are lost.
   private var maximumUnflushedFrames: Int {
     max(1, min(8, Int((input.negotiatedFrameRate.doubleValue / 50).rounded(.up))))
   }

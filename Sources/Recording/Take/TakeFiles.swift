@@ -7,10 +7,10 @@ import OvercrankMediaCore
 import OvercrankMovieFormat
 import Synchronization
 
-/// The files of a take, one after another, and the account of all of them.
+/// The files of a take, one after another, and the frame account of the whole take.
 ///
-/// A frame that is missing between two files is counted in the account of the earlier file. Only
-/// the thread that writes the take uses this object.
+/// A frame that is missing between two files is counted in the frame account of the earlier file.
+/// Only the thread that writes the take uses this object.
 final class TakeFiles {
   /// The next file of a take, which is still empty.
   struct Next: ~Copyable {
@@ -39,7 +39,7 @@ final class TakeFiles {
   private var earlier = (
     stored: Int64(0), missing: Int64(0), microseconds: Int64(0), bytes: Int64(0)
   )
-  /// The account of the whole take.
+  /// The frame account of the whole take.
   ///
   /// Nil for a take without segment settings.
   private var account: FrameAccount?
@@ -77,7 +77,7 @@ final class TakeFiles {
   /// Sets the boundary to the end of the segment that contains a time of the take.
   private func setBoundary(after time: Int64) {
     guard let duration = segments?.duration?.seconds, duration > .zero else { return }
-    // The boundary is the first whole microsecond at or after the exact time.
+    // A segment starts at the first whole microsecond at or after its exact start time.
     func start(_ segment: Int64) -> Int64 {
       (try? (duration * Rational(segment) * 1_000_000).rounded(.towardPositiveInfinity))
         .flatMap { Int64(exactly: $0) } ?? .max
@@ -150,7 +150,7 @@ final class TakeFiles {
     earlier.bytes += progress.bytes
   }
 
-  /// Records a frame in the account of the take.
+  /// Records the outcome of a frame in the frame account of the take.
   func note(_ frame: FrameObservation, _ outcome: FrameOutcome?) {
     guard account != nil, let outcome else { return }
     var frame = frame
@@ -170,8 +170,8 @@ final class TakeFiles {
   func end(of sink: TakeSink) -> CaptureEnd {
     var end = sink.end ?? CaptureEnd()
     // The frame periods after the last frame are lost if the camera returns, otherwise their
-    // outcome is unknown. The account of the file therefore omits them. Only the account of the
-    // take counts them.
+    // outcome is unknown. The frame account of the file therefore omits these periods. Only the
+    // frame account of the take counts them.
     if mayContinue, end.stopReason == .deviceLost { end.frames.silence = nil }
     return end
   }

@@ -28,8 +28,8 @@ struct TakeRecorder: ~Copyable {
   /// - Parameters:
   ///   - take: The take.
   ///   - file: The empty file.
-  ///   - unflushedFrames: The number of stored frames that the frame index may lack until
-  ///     ``flush()`` is called. If the process is killed, these frames are lost.
+  ///   - unflushedFrames: The greatest number of stored frames whose journal records are written
+  ///     only when ``flush()`` is called. If the process is killed, these frames are lost.
   ///   - earlier: The remainder of the take's previous file. Nil for the first file.
   init(
     _ take: MovieTake, into file: consuming MovieFile, unflushedFrames: Int = 0,
@@ -95,9 +95,9 @@ struct TakeRecorder: ~Copyable {
     take.control.stop(Self.reason(to: error))
   }
 
-  /// Writes the frame index up to now.
+  /// Writes the journal records of all frames stored so far.
   ///
-  /// If the process is killed, the frames stored so far are then not lost.
+  /// If the process is killed later, a recovery finds these frames.
   mutating func flush() {
     do throws(LibAVError) { try writer.flush() } catch {
       // The first error is kept, since it causes the later ones.

@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// Triggers may arrive late, so frames stay in the ring longer than the greatest delay. A frame
 /// leaves the ring when no current or future clip can need it. The frame's outcome is then recorded
-/// in the account.
+/// in the frame account.
 struct TriggeredTake {
   let input: DeviceInput
   let settings: RecordingSettings
