@@ -31,7 +31,7 @@ public struct ExportSession: Sendable {
   public var logger = Logger.quiet
   /// Whether a passthrough export lets the kernel copy packets from file to file where possible.
   ///
-  /// Tests compare the results with and without.
+  /// Tests compare the files that are made with and without such copies.
   package var copiesRanges = true
 
   /// Creates a session for a composition of a single asset.

@@ -19,7 +19,7 @@ struct AnimatedImageSearch {
     var sixteenths: Int
   }
 
-  /// The greatest permitted size in bytes.
+  /// The greatest permitted size of the file in bytes.
   let limit: Int64
   let steps: [Step]
   /// The index in `steps` of the next attempt.
@@ -52,7 +52,8 @@ struct AnimatedImageSearch {
     self.steps = steps
   }
 
-  /// Starts the search for an export; nil for an export without a size limit, or to a movie.
+  /// Starts the search for an export; nil for an export to a movie, and for an export without a
+  /// limit of the file size.
   init?(_ settings: ExportSettings) {
     guard let limit = settings.fileLengthLimit, limit > 0,
       case .constant(_, let rendering) = settings.mode, rendering.encoding.animatedImage != nil

@@ -32,7 +32,8 @@ struct AudioBlockEncoder: ~Copyable {
   /// arrives.
   private var last: (packet: Packet, pts: Int64)?
 
-  /// The number of silent blocks, and of equal packets, after which the packet is repeated.
+  /// The number of consecutive silent blocks, and of consecutive equal packets, after which the
+  /// last packet is repeated.
   ///
   /// An encoder delays audio by one or two blocks and looks back at one block.
   private static let settlingCount = 8

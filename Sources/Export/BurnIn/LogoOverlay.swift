@@ -6,7 +6,8 @@ import OvercrankMediaCore
 
 /// An image with alpha in the upper right corner of frames.
 struct LogoOverlay: Sendable {
-  /// The samples of one color component: codes, and opacities from 0 to 1.
+  /// The samples of one color component of the image: their values, and their opacities from 0 to
+  /// 1.
   private struct Plane: Sendable {
     let width: Int
     let codes: [Double]

@@ -81,7 +81,7 @@ struct PassthroughExport {
 
   /// Returns the sources whose packets can be copied by their byte locations.
   ///
-  /// The entry is nil for a source whose packets cannot.
+  /// The entry is nil for a source whose packets cannot be copied in this way.
   private func storedSources() -> [Source?] {
     assets.enumerated().map { number, asset in
       guard copiesRanges, let layout = PacketLayout(asset),

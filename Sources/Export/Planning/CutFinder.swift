@@ -218,8 +218,8 @@ struct CutFinder {
   }
 
   private func isFreeStart(at position: Int) -> Bool {
-    // If the first packet of the file is not before this position, decoding starts at the beginning
-    // of the file. No earlier packet can then be missing.
+    // If the first packet of the file is shown at or after this position, decoding starts at the
+    // beginning of the file. No earlier packet can then be missing.
     packets[position].isIndependent || firstDecoded[position] == 0
   }
 

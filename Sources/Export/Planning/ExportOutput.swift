@@ -27,7 +27,8 @@ struct ExportOutput: ~Copyable {
   private var videoTrack = 0
   private var audioTrack = 0
   private var timescale: Int32 = 1
-  /// The decode time of a copied packet at or after which audio is written before that packet.
+  /// The decode time at which audio is due: it is written before the first copied packet at or
+  /// after this time.
   private var audioDue: Int64?
 
   /// Prepares the output file of an export plan.

@@ -108,7 +108,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
 
   /// The size of a file for which a limit was set.
   public struct FileLength: Hashable, Sendable, Codable {
-    /// The greatest permitted size in bytes.
+    /// The greatest permitted size of the file in bytes.
     public let limit: Int64
     /// The size of the file in bytes.
     public let byteCount: Int64

@@ -14,7 +14,7 @@ struct FileLengthSearch {
     let excess: Double
   }
 
-  /// The greatest permitted size in bytes.
+  /// The greatest permitted size of the file in bytes.
   let limit: Int64
   /// The constant rate factor of the next attempt.
   private(set) var crf: Double

@@ -40,8 +40,8 @@ struct FrameGeometry: Sendable {
 
   /// Creates the geometry of sources, each with the display matrix by which its frames are rotated.
   ///
-  /// The first source determines the format, the pixel aspect ratio and, without a box, the size.
-  /// Frames with another aspect ratio are scaled to fit into this size.
+  /// The first source determines the format, the pixel aspect ratio and, unless the settings
+  /// request a size, the size. Frames with another aspect ratio are scaled to fit into this size.
   init(
     _ tracks: [(track: VideoTrack, matrix: [Int32])], _ settings: RenderSettings
   ) throws(MediaError) {
@@ -74,8 +74,8 @@ struct FrameGeometry: Sendable {
           "a box of \(box.width)x\(box.height) cannot be stored as \(settings.encoding.codec)",
           recovery: "choose even sides, such as 1280x720")
       }
-      // The box is the size after rotation, but frames are scaled before they are rotated. Width
-      // and height are therefore swapped if the rotation swaps them.
+      // The requested size is the size after rotation, but frames are scaled before they are
+      // rotated. Width and height are therefore swapped if the rotation swaps them.
       scaled = requested?.isTransposed == true ? box.transposed : box
       pixelAspect = nil
     } else if settings.encoding.animatedImage != nil {

@@ -76,7 +76,8 @@ struct PlaybackRun {
 
   private func isContinued(by mapping: PlaybackMapping, of source: Int) -> Bool {
     guard self.source == source else { return false }
-    // A frozen frame has no direction, so it can follow in forward and in reverse playback.
+    // A frozen frame has no direction, so a run in forward or in reverse playback can continue with
+    // it.
     guard mapping.isReversed == isReversed || mapping.motion == .hold else { return false }
     return isReversed ? mapping.sourceEnd == start : mapping.sourceStart == end
   }

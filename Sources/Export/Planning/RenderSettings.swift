@@ -41,7 +41,7 @@ public struct RenderSettings: Hashable, Sendable {
   ///
   /// If false, the rotation is stored as metadata for the player.
   ///
-  /// Clips with different rotations are always rotated themselves, because a movie has only one
+  /// The frames of clips with different rotations are always rotated, because a movie has only one
   /// rotation.
   public var appliesRotation: Bool
 

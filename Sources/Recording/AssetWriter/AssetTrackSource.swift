@@ -8,7 +8,7 @@ import OvercrankMovieFormat
 
 /// The format of the samples that an input receives, and the codec that stores them.
 ///
-/// Both were checked for compatibility.
+/// The codec was checked to support the format.
 enum AssetTrackSource: Sendable {
   case video(Video)
   /// PCM samples and the codec that stores them.

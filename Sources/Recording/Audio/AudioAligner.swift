@@ -12,9 +12,9 @@ import OvercrankMediaCore
 /// resampler's rate is changed until the error is gone. The change is so small that the pitch does
 /// not change audibly. Errors therefore do not accumulate over the take.
 struct AudioAligner: ~Copyable {
-  /// The time constant of the correction, in seconds.
+  /// The time constant, in seconds, with which a position error of the audio is corrected.
   ///
-  /// The position error shrinks to 1/e in this time.
+  /// The error shrinks to 1/e in this time.
   private static let correctionTime = 4.0
   /// The greatest change of the resampler's rate that corrects a position error, in parts per
   /// million.

@@ -347,7 +347,7 @@ struct TakeWriter: ~Copyable {
     nextFileStart = next.map { time(of: $0) }
   }
 
-  /// The time of the next frame in the file, in microseconds.
+  /// The time in the file that the next frame would get, in microseconds.
   func time(of frame: FrameObservation) -> Int64 {
     // If the driver's clock stops or runs backward, the time in the file must still increase. It
     // then advances by 1 µs.

@@ -41,7 +41,7 @@ protocol VideoPipeline {
   mutating func finish(_ store: SampleStore) throws(LibAVError)
 }
 
-/// Stores a sample: its bytes, its times, and the codec parameters.
+/// A closure that stores a sample, given its bytes, its times and the codec parameters.
 typealias SampleStore = (
   _ bytes: UnsafeRawBufferPointer, _ sample: VideoSample, _ parameters: CodecParameters?
 ) throws(LibAVError) -> Void

@@ -10,7 +10,7 @@ import Synchronization
 /// in another mode.
 ///
 /// When the session restarts the camera in the mode of the take, the take gets a new queue for the
-/// new buffers.
+/// frames of the new stream.
 final class Reconnection: Sendable {
   /// A sink for the camera's frames, and the queue that the sink fills.
   struct Stream: Sendable {

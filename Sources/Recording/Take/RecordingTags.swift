@@ -110,8 +110,8 @@ enum RecordingTags {
   }
 
   private static func decimal(_ rate: FrameRate) -> String {
-    // The numbers of a frame rate are so small that this multiplication cannot overflow. The
-    // fallback 0 is therefore never used.
+    // The numerator and the denominator of a frame rate are so small that this multiplication
+    // cannot overflow. The fallback 0 is therefore never used.
     let millionths =
       (try? (rate.framesPerSecond * 1_000_000).rounded(.halfAwayFromZero)) ?? 0
     let fraction = String(millionths % 1_000_000)

@@ -5,9 +5,9 @@ public import OvercrankMediaCore
 /// How a take is divided into files.
 ///
 /// No frame is lost between two files. A file begins with the first frame at or after a multiple of
-/// ``duration``. If the camera delivers H.264, it begins with the first key frame instead. No audio
-/// sample is lost or repeated between two files, although compressed audio is encoded anew for each
-/// file.
+/// ``duration``. If the camera delivers H.264, the file begins with the first key frame after that
+/// instead. No audio sample is lost or repeated between two files, although compressed audio is
+/// encoded anew for each file.
 public struct SegmentSettings: Sendable {
   /// The duration of a file.
   ///

@@ -56,7 +56,7 @@ struct TakeRecorder: ~Copyable {
       && (take.input.delivery.layout != .compressed(.h264) || frame.isKeyFrame)
   }
 
-  /// The time of the next frame in the file, in microseconds.
+  /// The time in the file that the next frame would get, in microseconds.
   func time(of frame: QueuedFrame) -> Int64 { writer.time(of: frame.observation) }
 
   /// Adds metadata values, which are stored with their frames.

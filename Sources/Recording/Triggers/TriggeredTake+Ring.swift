@@ -14,10 +14,10 @@ extension TriggeredTake {
   /// The size of the ring in bytes and in frames.
   func ringSize() -> (bytes: Int, frames: Int) {
     let rate = input.negotiatedFrameRate.doubleValue
-    // The ring holds two seconds of frames more than the triggers need, so that the disk may stall.
-    // Some more space is added because the oldest frames are dropped before the ring is completely
-    // full. A negative `preDuration` means that clips start after their triggers. It counts as zero
-    // here, because only triggers that are reported late need earlier frames then.
+    // The ring holds two seconds of frames more than the triggers need, so that the disk may stall
+    // for this time. Some more space is added because the oldest frames are dropped before the ring
+    // is completely full. A negative `preDuration` means that clips start after their triggers. It
+    // counts as zero here, because only triggers that are reported late need earlier frames then.
     let kept = max(0, triggers.preDuration.doubleValue) + Double(Self.latestNews) / 1_000_000
     let frames = (kept + 2) * rate / FrameQueue.nearlyFull + 16
     let bytes = min(frames * Double(input.maximumByteCount), 1e15)
