@@ -250,7 +250,7 @@ extension AssetIndex {
 
   /// Throws an error for an encrypted track.
   ///
-  /// Such packets can be neither decoded nor usefully copied.
+  /// The packets of an encrypted track can be neither decoded nor usefully copied.
   func checkPlain(_ track: TrackFormat, _ what: String) throws(MediaError) {
     guard encrypted.contains(track.index) else { return }
     throw MediaError(

@@ -195,9 +195,9 @@ struct AssetIndex {
     }
   }
 
-  /// Removes the key frame mark from all packets but the first, if it is not credible.
+  /// Removes the key frame marks from all packets but the first, if the marks are not credible.
   ///
-  /// This is the case if every packet has the mark, although the codec uses inter prediction.
+  /// They are not credible if every packet has the mark, although the codec uses inter prediction.
   ///
   /// In a movie without a sync sample table, every packet has the mark, even if most frames depend
   /// on other frames. H.264 and HEVC packets are parsed, so they are not affected. VP8, VP9, AV1

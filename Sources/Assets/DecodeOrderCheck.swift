@@ -41,7 +41,7 @@ struct DecodeOrderCheck {
       isComplete = false
       return
     }
-    // A decode time that decreases begins another part of an edit list.
+    // A decode time that decreases begins another part of the file, to which an edit list jumps.
     if let decodeTime = packet.dts {
       if decodeTime < lastDecodeTime { endPeriod() }
       lastDecodeTime = decodeTime
@@ -74,7 +74,7 @@ struct DecodeOrderCheck {
     if !pairs.allSatisfy({ $0.time < $1.time }) { isSuspicious = true }
   }
 
-  /// Returns whether the times are suspicious, after the last packet.
+  /// Ends the check after the last packet, and returns whether the times are suspicious.
   mutating func finish() -> Bool {
     endPeriod()
     return isComplete && isSuspicious

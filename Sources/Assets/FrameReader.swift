@@ -25,7 +25,7 @@ public struct FrameReader: ~Copyable {
   private var wanted: [Bool]?
   /// Converts decoded frames to the pixel format of the caller's buffer.
   ///
-  /// `converterFormat` is the format that it was created for.
+  /// `converterFormat` is the format for which the converter was created.
   var converter: FrameConverter?
   var converterFormat: PixelFormat?
   private let threadCount: Int

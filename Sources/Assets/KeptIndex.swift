@@ -4,8 +4,8 @@ extension Asset {
   /// An index of a movie's packets, which is stored in a file next to the movie.
   ///
   /// If the index inside a movie does not suffice, as for H.264 with B-frames, opening the movie
-  /// reads all of its packets. The file `movie.mov.frameindex` stores the result. It is read and
-  /// written only on request, see ``init(path:allowsTruncation:keepsIndex:)``.
+  /// reads all of its packets. The file `movie.mov.frameindex` stores the result. That file is read
+  /// and written only on request, see ``init(path:allowsTruncation:keepsIndex:)``.
   public struct KeptIndex: Hashable, Sendable {
     /// The reason why the index file of a movie is not used.
     public enum Refusal: String, Hashable, Sendable, CaseIterable {

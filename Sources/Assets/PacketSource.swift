@@ -104,8 +104,8 @@ struct PacketSource: ~Copyable {
         return true
       }
     }
-    // Either the file has no such constant, or the key frame is too close to the start to measure
-    // it. A seek that ends too early only costs time.
+    // Either the file has no constant seek offset, or the key frame is too close to the start to
+    // measure the offset. A seek that ends too early only costs time.
     try seek(to: ticks)
     return false
   }

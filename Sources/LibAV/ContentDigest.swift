@@ -53,8 +53,8 @@ package struct ContentDigest: ~Copyable {
 extension ContentDigest {
   /// The size in bytes up to which a file is read completely.
   ///
-  /// `edge` is the length of the start and the end that are read of a longer file, and `sample` the
-  /// length of each sample.
+  /// A longer file is read only in parts: `edge` bytes at its start and at its end, and `sample`
+  /// bytes for each sample in between.
   private static let (wholeLimit, edge, sample) = (Int64(16 << 20), 1 << 20, 4_096)
   /// The number of samples that are read between the start and the end of a longer file.
   private static let sampleCount: Int64 = 1_024
@@ -82,7 +82,8 @@ extension ContentDigest {
       try digest.update(movie.file, start..<start + Int64(sample))
     }
     try digest.update(movie.file, count - Int64(edge)..<count)
-    // The index is added because the samples would probably miss a change of a single time in it.
+    // The index is added because the samples would probably miss a change of a single time in the
+    // index.
     for box in movie.boxes() where [BoxType.movie, BoxType.fragment].contains(box.type) {
       try digest.update(movie.file, box.start..<box.end)
     }

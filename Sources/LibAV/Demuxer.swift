@@ -45,9 +45,9 @@ package struct Demuxer: ~Copyable {
   package let tracks: [TrackFormat]
   package let metadata: [String: String]
   package let chapters: [Chapter]
-  /// The duration in microseconds that the file states for itself.
+  /// The duration of the whole file in microseconds, as its header states it.
   ///
-  /// Nil if the file states none.
+  /// Nil if the header states no duration.
   package let statedMicroseconds: Int64?
 
   private let context: UnsafeMutablePointer<AVFormatContext>

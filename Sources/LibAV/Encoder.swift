@@ -76,7 +76,8 @@ package struct Encoder: ~Copyable {
     let space: AVColorSpace
     let chromaLocation: AVChromaLocation
 
-    /// Creates the color tags for a track's frames that are stored in another pixel format.
+    /// Creates the color tags for a track's frames after their conversion to the pixel format in
+    /// which they are stored.
     package init(_ parameters: CodecParameters, storedAs format: AVPixelFormat) {
       primaries = parameters.pointer.pointee.color_primaries
       transfer = parameters.pointer.pointee.color_trc

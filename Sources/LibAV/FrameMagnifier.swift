@@ -122,7 +122,7 @@ extension LibAVPixelFormat {
     return LibAVPixelFormat(named: isFullRange ? "yuvj422p" : "yuv422p") ?? .rgb24
   }
 
-  /// This format, or a similar one if frames of this format cannot be rotated in this way.
+  /// This format, or a similar one if frames of this format do not support `rotation`.
   package func rotatable(by rotation: FrameRotation) -> LibAVPixelFormat {
     guard rotation != .none else { return self }
     if PixelComponents(self) != nil { return rotation.isTransposed ? withEvenChroma : self }

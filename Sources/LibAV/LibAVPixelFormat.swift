@@ -89,7 +89,8 @@ extension AVPixelFormat {
     return description.pointee.nb_components >= 3 && description.pointee.log2_chroma_h == 0
   }
 
-  /// The horizontal and vertical chroma subsampling, as powers of two.
+  /// The horizontal and vertical chroma subsampling, as exponents of two: 1 halves the columns or
+  /// rows.
   package var chromaShift: (x: Int, y: Int) {
     guard let description = av_pix_fmt_desc_get(self) else { return (0, 0) }
     return (Int(description.pointee.log2_chroma_w), Int(description.pointee.log2_chroma_h))

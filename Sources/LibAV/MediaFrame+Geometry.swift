@@ -4,8 +4,8 @@ import CFFmpeg
 
 /// A rotation or reflection of a frame.
 ///
-/// A rotation is applied in two steps: first rows and columns are exchanged, then the order of the
-/// columns and of the rows is reversed.
+/// A rotation is applied in two steps, each of which is optional: first rows and columns are
+/// exchanged, then the order of the columns, of the rows, or of both is reversed.
 package struct FrameRotation: Hashable, Sendable {
   /// Whether rows and columns are exchanged, as the first step.
   package var isTransposed = false

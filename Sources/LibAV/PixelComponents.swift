@@ -28,7 +28,7 @@ package struct PixelComponents: Sendable {
   ///
   /// The remaining bits of a sample are zero.
   package let depth: Int
-  /// The chroma subsampling as powers of two.
+  /// The chroma subsampling as exponents of two.
   ///
   /// For example, 1 halves the number of columns or rows.
   package let chromaShift: (x: Int, y: Int)

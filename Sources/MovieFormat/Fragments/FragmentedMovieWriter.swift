@@ -224,7 +224,7 @@ package struct FragmentedMovieWriter: ~Copyable {
 
   /// Writes the queued journal records.
   ///
-  /// All samples and records so far then survive if the process is killed.
+  /// If the process is killed later, a recovery finds all samples and records so far.
   ///
   /// - Throws: `SystemError` with the operation "write to".
   package mutating func flush() throws(SystemError) {

@@ -4,7 +4,8 @@ import OvercrankLibAV
 
 /// Reduces images to thumbnails by averaging blocks of pixels.
 ///
-/// At such large factors, the filters of libswscale take several times as long.
+/// At the large reduction factors of thumbnails, the filters of libswscale take several times as
+/// long.
 enum ThumbnailReducer {
   /// The least reduction factor at which averaging blocks gives as good an image as a filter.
   private static let smallestFactor = 4
