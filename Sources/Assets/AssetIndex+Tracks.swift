@@ -135,8 +135,8 @@ extension AssetIndex {
     guard decoded.count > 1,
       !zip(decoded, decoded.dropFirst()).allSatisfy({ records[$0].pts < records[$1].pts })
     else { return nil }
-    // Frames that the decoder does not return are inserted before the first frame with a later
-    // time.
+    // Frames that the decoder does not return are inserted into the decoder's order, before the
+    // first frame with a later time.
     guard decoded.count < shown.count else { return decoded }
     let returned = Set(decoded)
     var others = shown.filter { !returned.contains($0) }

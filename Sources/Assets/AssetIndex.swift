@@ -40,7 +40,7 @@ struct AssetIndex {
   private(set) var restartTimes: [Rational] = []
   /// Whether the clock restarts in some tracks but continues in others.
   private(set) var isClockInconsistent = false
-  /// For each track, the number of packets next to which bytes are missing in the file.
+  /// For each track, the number of packets in or before which bytes of the file are missing.
   private(set) var damagedCounts: [Int: Int] = [:]
   /// The video tracks whose times may contradict the order in which the decoder returns frames.
   private(set) var suspicious: Set<Int> = []

@@ -25,7 +25,7 @@ package struct ChannelMixer: ~Copyable {
     var (input, output) = (AVChannelLayout(), AVChannelLayout())
     av_channel_layout_default(&input, Int32(inputCount))
     av_channel_layout_default(&output, Int32(outputCount))
-    // Any rate is possible here, because input and output have the same rate.
+    // Any sample rate can be passed here, because input and output have the same rate.
     guard
       swr_alloc_set_opts2(
         &context, &output, AV_SAMPLE_FMT_FLTP, 48_000, &input, AV_SAMPLE_FMT_FLTP, 48_000, 0, nil)

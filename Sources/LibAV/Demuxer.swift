@@ -45,9 +45,9 @@ package struct Demuxer: ~Copyable {
   package let tracks: [TrackFormat]
   package let metadata: [String: String]
   package let chapters: [Chapter]
-  /// The duration of the whole file in microseconds, as its header states it.
+  /// The duration of the whole file in microseconds, as libavformat reports it.
   ///
-  /// Nil if the header states no duration.
+  /// Nil if libavformat reports none.
   package let statedMicroseconds: Int64?
 
   private let context: UnsafeMutablePointer<AVFormatContext>

@@ -32,7 +32,7 @@ struct AudioExportPlan: Sendable {
   ///
   /// The final report may differ, because some values are known only after rendering.
   let report: ExportReport.Audio
-  /// The end of the audio in seconds.
+  /// The end of the audio in composition time, in seconds.
   let end: Rational
 
   /// Plans the audio of a composition.

@@ -85,9 +85,10 @@ struct ConstantRatePlan: Sendable {
           (shown[showing.mapping]?.lowerBound ?? frames.count)..<frames.count + 1
         runs.append(number)
         frames.append(Frame(source: source, index: showing.index))
-        // At the border between two mappings, the time of the earlier frame may be rounded up while
-        // that of the later frame is exact. The times must not descend, so the time of the later
-        // frame is raised to that of the earlier one if necessary.
+        // At the border between two mappings of source time to output time, the time of the earlier
+        // frame may be rounded up while that of the later frame is exact. The times must not
+        // descend, so the time of the later frame is raised to that of the earlier one if
+        // necessary.
         let time = try placing[showing.mapping].time(ofSource: showing.time)
         times.append(max(time, times.last ?? time))
       }
@@ -201,8 +202,8 @@ struct ConstantRatePlan: Sendable {
 }
 
 extension OutputFrameGrid {
-  /// Returns true if a mapping has at least 99 output frames for 100 source frames, and false
-  /// otherwise.
+  /// Returns true if a mapping of source time to composition time has at least 99 output frames for
+  /// 100 source frames, and false otherwise.
   ///
   /// The result is false for ramps, because the ratio varies along a ramp.
   fileprivate func suffice(

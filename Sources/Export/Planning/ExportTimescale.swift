@@ -11,7 +11,8 @@ enum ExportTimescale {
   private static let customary: Int128 = 240_000
   private static let largest: Int128 = 10_000_000
 
-  /// A mapping, with the tick and the longest frame duration of its source, both in seconds.
+  /// A mapping of source time to composition time, with the tick and the longest frame duration of
+  /// the source, both in seconds.
   private struct Piece {
     let mapping: PlaybackMapping
     let tick: Rational

@@ -24,7 +24,7 @@ struct PlaybackRun {
   let source: Int?
   /// Whether the source plays backwards.
   let isReversed: Bool
-  /// The mappings in playback order; empty for a gap.
+  /// The mappings of source time to composition time, in playback order; empty for a gap.
   private(set) var mappings: [PlaybackMapping]
   /// The start of the run in composition time.
   let target: MediaTime

@@ -40,7 +40,8 @@ package struct StoredSample: Hashable, Sendable {
     self.check = check
   }
 
-  /// Whether these bytes are identical to the sample that was written, according to its checksum.
+  /// Whether these bytes are identical to the sample that was written, according to that sample's
+  /// checksum.
   func isWhole(_ bytes: [UInt8]) -> Bool {
     bytes.count == byteCount
       && bytes.withUnsafeBytes { SampleCheck.value(of: $0, at: position) } == check

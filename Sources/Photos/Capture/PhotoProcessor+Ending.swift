@@ -71,8 +71,8 @@ extension PhotoProcessor {
     guard let record else { return }
     record.controlled?.noteProgress()
     let event = PhotoEvent.didFinishCapture(id: id, error: record.error ?? error)
-    // The record was removed before, so that a program that waits for this event can request the
-    // next capture at once.
+    // The record of the capture is already removed, so that a program that waits for this event can
+    // request the next capture at once.
     record.listener(event)
     events.send(event)
     updateReadiness()

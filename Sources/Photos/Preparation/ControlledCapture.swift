@@ -27,7 +27,8 @@ final class ControlledCapture: Sendable {
   /// Drivers and sensors delay settings by up to three frames, and the exposure of the fourth frame
   /// may already have begun.
   private static let settlingFrames: Int64 = 5
-  /// The time in microseconds after which automatic exposure has adapted to a new compensation.
+  /// The time in microseconds after which automatic exposure has adapted to a new exposure
+  /// compensation.
   private static let settlingTime: Int64 = 400_000
 
   /// Whether the camera is switched to another mode for the photos.
