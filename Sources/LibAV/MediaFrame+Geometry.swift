@@ -100,7 +100,8 @@ extension MediaFrame {
       let (stride, step) = (bytesPerRow(component.plane), component.step)
       for y in 0..<size.height {
         let row = rotation.flipsY ? size.height - 1 - y : y
-        // The source offset of the first column, and the step to the next column.
+        // In the source plane, the byte offset of the first output column, and the byte distance to
+        // the next one.
         let along = rotation.isTransposed ? stride : step
         let start = (rotation.isTransposed ? row * step : row * stride) + component.offset
         let first = rotation.flipsX ? start + (size.width - 1) * along : start

@@ -95,7 +95,7 @@ struct FlickerRemoval: Sendable {
   static func gains(of brightness: [Double?], reach: Int) -> [Double] {
     brightness.indices.map { index in
       guard let own = brightness[index], own > 1 else { return 1 }
-      // Only frames up to the nearest scene cut on each side are compared.
+      // Only the frames back to the previous scene cut and up to the next one are compared.
       let before = shot(brightness[..<index].suffix(2 * reach).reversed(), own)
       let after = shot(brightness[(index + 1)...].prefix(2 * reach), own)
       let past = before.prefix(max(reach, 2 * reach - after.count))

@@ -216,7 +216,7 @@ final class PhotoProcessor: Sendable {
     events.send(event)
   }
 
-  // MARK: - On the thread
+  // MARK: - On the encoding thread
 
   private func run() {
     let writer = PhotoWriter(encoders: encoders)

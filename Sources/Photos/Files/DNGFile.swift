@@ -81,8 +81,8 @@ enum DNGFile {
     sensor.fields[0xC616] = .bytes([0, 1, 2])
     sensor.fields[0xC617] = .short(1)
     sensor.fields[0xC61D] = .long(pattern.bitsPerSample == 8 ? 0xFF : 0xFFFF)
-    // The size of the directories does not depend on the offsets, so zeros are stored until the
-    // offsets are known.
+    // The size of the directories does not depend on the offsets that they contain, so zeros are
+    // stored until the offsets are known.
     image.fields[0x014A] = .long(0)
     image.fields[ExifMetadata.exifPointer] = .long(0)
     if gps != nil { image.fields[ExifMetadata.gpsPointer] = .long(0) }

@@ -74,7 +74,7 @@ final class TakeFiles {
   /// The path of the take's next file.
   private var nextPath: String { segments?.filePath(number + 1) ?? "" }
 
-  /// Sets the boundary to the end of the segment that contains a time of the take.
+  /// Sets `boundary` to the end of the segment that contains a time of the take.
   private func setBoundary(after time: Int64) {
     guard let duration = segments?.duration?.seconds, duration > .zero else { return }
     // A segment starts at the first whole microsecond at or after its exact start time.

@@ -197,7 +197,7 @@ public struct TriggeredReport: Hashable, Sendable, Codable {
 }
 
 extension TriggeredReport {
-  /// Adds the triggers that did not create clips.
+  /// Adds the numbers of triggers that were ignored or refused.
   mutating func count(_ queue: TriggerQueue) {
     ignoredTriggerCount += queue.ignoredCount
     refusedTriggerCount += queue.refusedCount
