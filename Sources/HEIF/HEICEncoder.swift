@@ -116,7 +116,8 @@ private struct HEIFImageEncoder: ~Copyable {
 
   func configure(quality: Int, preset: String) throws(MediaError) {
     try MediaError.check(heif_encoder_set_lossy_quality(encoder, Int32(clamping: quality)))
-    // An encoder that does not support presets ignores this, so the error is ignored, too.
+    // An encoder that does not support presets returns an error and keeps its default, so the error
+    // is ignored.
     _ = heif_encoder_set_parameter_string(encoder, "preset", preset)
   }
 

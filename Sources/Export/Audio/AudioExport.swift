@@ -113,7 +113,7 @@ final class AudioExport {
     let end = track.startSample + track.sampleCount
     for (number, packet) in packets.enumerated() {
       // A packet without a duration lasts until the next packet; the last packet lasts until the
-      // end.
+      // end of the audio.
       let next = number + 1 < packets.count ? packets[number + 1].pts : end
       let length = packet.duration > 0 ? packet.duration : max(0, next - packet.pts)
       let whole = TimedPacket(packet: packet.packet, pts: packet.pts, duration: length)

@@ -75,7 +75,7 @@ struct ConstantRateExport {
         let pts = packet.pts ?? 0
         try output.write(
           packet, pts: start + pts, dts: start + (packet.dts ?? pts), duration: timing.ticksPerSlot)
-        // This encoder returns one packet at the end. Its frames were already reported to
+        // The WebP encoder returns one packet at the end. Its frames were already reported to
         // `progress`.
         if settings.encoding.isOnePacket { continue }
       }

@@ -185,9 +185,9 @@ struct ConstantRatePlan: Sendable {
   private static func slots(
     _ track: CompositionTrack, _ rate: FrameRate, _ paths: [String], _ tables: [FrameTable]
   ) throws -> OutputFrameGrid {
-    // The duration is exact only to one tick of the source's time base, because the end of the
-    // source is rounded to a tick. In the composition, this tick lasts longer if the last segment
-    // plays in slow motion.
+    // The duration of the track is exact only to one tick of the source's time base, because the
+    // end of the source is rounded to a tick. In the composition, this tick lasts longer if the
+    // last segment plays in slow motion.
     var tick = Rational.zero
     if let last = track.segments.last, let mapping = last.mapping,
       let source = paths.firstIndex(of: last.source?.path ?? "")

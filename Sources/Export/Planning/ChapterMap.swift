@@ -99,7 +99,7 @@ struct ChapterMap {
       let start = try Self.tick(marker.range.start.seconds, timescale)
       // The first chapter that starts at or after the marker.
       let next = chapters.firstIndex { $0.start >= start } ?? chapters.count
-      // A chapter with this start and title already marks the position.
+      // A chapter with the marker's start and title already marks its position.
       if next < chapters.count, chapters[next].start == start, chapters[next].title == marker.name {
         continue
       }

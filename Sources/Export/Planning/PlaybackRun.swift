@@ -127,7 +127,8 @@ struct PlaybackRun {
     for offset in 0..<frames.count {
       let index = isReversed ? frames.upperBound - offset : frames.lowerBound + offset
       let edge = try table.time(ofFrame: Int64(isReversed ? index + 1 : index)).seconds
-      // The first frame is already on screen at the start of the run, so it is shown from there.
+      // The first frame is already on screen at the start of the run, so its presentation begins at
+      // that start.
       let first = isReversed ? end : start
       var time = offset == 0 ? first : isReversed ? min(edge, end) : max(edge, start)
       while position < mappings.count - 1 {

@@ -79,7 +79,7 @@ extension VideoEncoding {
       video.options = settings.options
       // Without this option libx265 writes its log to standard error.
       video.options["x265-params"] = "log-level=none"
-      // libx265 accepts the number of threads only in its own parameters.
+      // libx265 accepts the number of threads only in `x265-params`.
       if video.threadCount > 0 {
         video.options["x265-params"]?.append(":pools=\(video.threadCount)")
       }

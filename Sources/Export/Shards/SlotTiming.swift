@@ -42,7 +42,7 @@ struct SlotTiming: Sendable {
 
   /// Returns the greatest rounding error of the starts of output frames, in seconds.
   func greatestError(count: Int64) -> Rational {
-    // The errors repeat after as many frames as the numerator of the frame rate.
+    // If the numerator of the frame rate is n, the rounding errors repeat after n frames.
     (0..<min(count, Int64(rate.numerator))).reduce(.zero) { greatest, slot in
       let exact = Rational(Int128(slot) * Int128(rate.denominator), over: Int128(rate.numerator))
       let error = Rational(Int128(ticks(of: slot)), over: Int128(timescale)) - exact

@@ -62,7 +62,7 @@ package struct MovieFile: ~Copyable {
 
   deinit {
     Self.drop(replaced)
-    // Other references may keep the file open, and with it the lock. The lock is released
+    // Other references to the open file may keep it open and locked. The lock is released
     // explicitly, because another process may need the file now.
     FileLock.release(file.descriptor)
   }

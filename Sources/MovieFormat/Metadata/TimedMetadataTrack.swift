@@ -56,12 +56,12 @@ package struct TimedMetadataTrack {
 
   /// Creates the track with the still-image time of a Live Photo.
   private init(stillImageAt ticks: Int64) {
-    // Readers of this key require an 8-bit number, but ignore its value.
+    // Readers of the still-image key require an 8-bit number, but ignore the number's value.
     keys = [Key(name: TimedValue.stillImageTime, type: 65)]
     var item = BoxBytes()
     item.box(1) { $0.append(bytes: [0xFF]) }
     samples = [Sample(ticks: 0, bytes: item.bytes)]
-    // Phones give this sample a duration of 1/600 s.
+    // Phones give the still-image sample a duration of 1/600 s.
     end = Int64(Self.timescale) / 600
     delay = ticks
   }

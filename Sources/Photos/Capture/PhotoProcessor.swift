@@ -253,7 +253,8 @@ final class PhotoProcessor: Sendable {
 
   private func cancelAll() {
     for id in pendingIDs {
-      // A movie may continue without its photo, so the capture does not wait for the movie.
+      // The movie of a cancelled photo may still be recorded, so the capture does not wait for the
+      // movie.
       state.withLock { _ = $0.records[id]?.openEnds.remove(.movie) }
       endPhotos(id, MediaError(.cancelled, "photo \(id): the output was removed"))
     }

@@ -13,8 +13,8 @@ struct ExifMetadata {
 
   init(_ values: [String: String], _ location: GeographicLocation?) {
     var all = values
-    // A camera captures, digitizes and writes the image at the same time, so these fields have the
-    // same value.
+    // A camera captures, digitizes and writes the image at the same time, so the Exif fields of
+    // these three times have the same value.
     for (name, copies) in Self.copies {
       for copy in copies where all[copy] == nil { all[copy] = values[name] }
     }

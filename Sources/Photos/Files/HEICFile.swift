@@ -31,7 +31,7 @@ enum HEICFile {
   /// The bytes of the `meta` box.
   private static func metadataBox(in file: borrowing RandomAccessFile) -> [UInt8]? {
     var start: Int64 = 0
-    // In a photo, the `meta` box is among the first boxes, so the search ends after 16.
+    // In a photo, the `meta` box is among the first boxes, so the search ends after 16 boxes.
     for _ in 0..<16 {
       guard let box = Box(head: file.read(16, at: start), at: start, end: file.count()) else {
         return nil
@@ -85,8 +85,8 @@ enum HEICFile {
       guard let number = reader.next(version < 2 ? 2 : 4),
         let method = version == 0 ? 0 : reader.next(2), reader.next(2) != nil,
         let base = reader.next(baseSize), let extents = reader.next(2),
-        // If an extent has no bytes, the end of the box does not limit the number of extents, which
-        // a damaged file may state as any number.
+        // A damaged file may state any number of extents. If an extent takes no bytes of the box,
+        // the end of the box does not limit this number.
         extents <= 1 || indexSize + offsetSize + lengthSize > 0
       else { return nil }
       var found: Range<Int64>?

@@ -16,7 +16,8 @@ public struct MovieExif: Sendable {
   public init(tags: [String: String]) {
     self.tags = tags
     start = tags["creation_time"].flatMap { text in
-      // FFmpeg adds a fraction of a second, which is not part of the expected date format.
+      // FFmpeg adds a fraction of a second to the date, which the expected date format does not
+      // contain.
       let whole = text.split(separator: ".").first.map { $0.hasSuffix("Z") ? "\($0)" : "\($0)Z" }
       return whole.flatMap { try? Date($0, strategy: .iso8601) }
         .map { Int64($0.timeIntervalSince1970) * 1_000_000 }

@@ -87,7 +87,7 @@ struct XMPPacket: Sendable {
       return "<rdf:Alt><rdf:li xml:lang=\"x-default\">\(escaped(value))</rdf:li></rdf:Alt>"
     case .sequence: return "<rdf:Seq><rdf:li>\(escaped(value))</rdf:li></rdf:Seq>"
     case .bag:
-      // In the given value, keywords are separated by commas.
+      // In the value that the program sets, keywords are separated by commas.
       let items = value.split(separator: ",").map { item in
         "<rdf:li>\(escaped(String(item.drop { $0 == " " })))</rdf:li>"
       }

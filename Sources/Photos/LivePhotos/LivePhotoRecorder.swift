@@ -69,8 +69,8 @@ final class LivePhotoRecorder: Sendable {
   ) {
     // Each clip gets its own path, so this path only selects the container.
     var settings = RecordingSettings(path: "live.mov")
-    // There is no limit on free space. If the disk becomes full, the movie ends with an error of
-    // its own.
+    // There is no limit on free space. If the disk becomes full, the movie itself ends with an
+    // error.
     settings.minFreeDiskSpaceLimit = 0
     settings.verifiesFrameRate = false
     output = MovieFileOutput(settings: settings)

@@ -112,7 +112,7 @@ struct AssetMovieWriter: ~Copyable {
     }
     let segment = InitializationSegment(tracks: heads, settings: settings)
     let head = try segment.bytes(path: file.path)
-    // A fragment lasts 150 ms, and has space for the samples of 250 ms.
+    // A fragment normally lasts 150 ms, but has space for the samples of 250 ms.
     let samples = tracks.reduce(0) { $0 + $1.samplesPerSecond / 4 + 8 }
     try LibAVError.converting { () throws(SystemError) in
       movie = try FragmentedMovieWriter(

@@ -103,8 +103,8 @@ struct EncodePipeline: VideoPipeline {
         settings.options["x264-params"] =
           "bframes=\(referenceInterval - 1):b-adapt=0:b-pyramid=none:scenecut=0"
       }
-      // The interval in frames is rounded down, so that the time between key frames never exceeds a
-      // quarter of a second.
+      // The key frame interval, in frames, is rounded down, so that the time between key frames
+      // never exceeds a quarter of a second.
       settings.keyFrameInterval = max(
         1, Int(frameRate.numerator) / (4 * Int(frameRate.denominator)))
     case .ffv1:

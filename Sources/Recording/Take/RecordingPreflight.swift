@@ -47,7 +47,8 @@ public struct RecordingPreflight: Hashable, Sendable, Codable {
           + "\(megabytes(bytesPerSecond)): choose another directory or a smaller mode, or record a burst"
       )
     }
-    // For a take without a limit, the warning appears if the disk would be full within a minute.
+    // For a take without a limit, the warning about free space appears if the disk would be full
+    // within a minute.
     let needed = duration ?? MediaTime(seconds: 60)
     if let free = freeDuration, free < needed {
       warnings.append(

@@ -102,8 +102,8 @@ enum RecordingTags {
       androidCaptureRate: decimal(frameRate),
     ]
     tags[Self.recording] = recording?.text
-    // The age comes from the driver's clock, which may be wrong. If the age is negative or above
-    // 10^12 microseconds (11 days), the current time becomes the creation time.
+    // The age of the take comes from the driver's clock, which may be wrong. If the age is negative
+    // or above 10^12 microseconds (11 days), the current time becomes the creation time.
     let seconds = (0..<Int64(1e12)).contains(age) ? Double(age) / 1e6 : 0
     tags["creation_time"] = Date.now.addingTimeInterval(-seconds).ISO8601Format()
     return tags
