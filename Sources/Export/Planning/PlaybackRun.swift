@@ -4,7 +4,7 @@ import OvercrankAssets
 import OvercrankEditing
 import OvercrankMediaCore
 
-/// Consecutive segments in which one source plays without a jump, or a gap.
+/// A gap, or consecutive segments in which one source plays without a jump.
 ///
 /// Inside a run, speeds may change and frames may be frozen. Each frame is shown once, from the
 /// instant at which it first appears until the next frame appears.

@@ -101,7 +101,7 @@ final class ControlledCapture: Sendable {
 
   /// Runs a step that restores the camera.
   ///
-  /// An error becomes the error of the capture, unless it already has one.
+  /// An error becomes the error of the capture, unless the capture already has one.
   private func restore(_ work: () throws(MediaError) -> Void) {
     do throws(MediaError) { try work() } catch { processor.note(error, of: id) }
   }
