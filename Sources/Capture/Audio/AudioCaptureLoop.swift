@@ -41,7 +41,8 @@ struct AudioCaptureLoop: CaptureWork {
   private var sinks: [any AudioSink] = []
   private var end = CaptureEnd()
   private var clock: SampleClock
-  /// The index of the next sample.
+  /// The index of the next sample to read, counted from the start of the stream and including lost
+  /// samples.
   private var position: Int64 = 0
   /// The loss before the next sample, or nil: the reason, and the time that the next sample would
   /// have without the loss.

@@ -4,7 +4,7 @@
 ///
 /// Used only by the capture thread.
 struct AudioGapTracker {
-  /// The index of the sample after the last one that was passed on.
+  /// The index of the sample that follows the last sample passed on.
   ///
   /// Nil before the first block.
   private var expected: Int64?
@@ -32,7 +32,7 @@ struct AudioGapTracker {
     cause = cause ?? block.gap?.cause ?? .outOfBuffers
   }
 
-  /// Forgets the index of the next sample.
+  /// Forgets which sample is expected next.
   ///
   /// Call this for each block that arrives while the output requests no audio. Such blocks then do
   /// not count as lost.

@@ -15,7 +15,7 @@ struct AudioHistory: ~Copyable {
   private let memory: UnsafeMutableRawBufferPointer
   // This is a ring: block n has the index n modulo the capacity.
   private var blocks: [Block?]
-  /// The numbers of the oldest block and of the next block to be added.
+  /// The number of the oldest block in the history, and the number that the next added block gets.
   private(set) var (oldest, next) = (0, 0)
   private var end = 0
 

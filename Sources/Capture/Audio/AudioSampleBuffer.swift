@@ -11,7 +11,8 @@ public struct AudioSampleBuffer: Sendable {
   public let format: AudioFormat
   /// The index of the first sample since the start of the stream, including lost samples.
   ///
-  /// Without a gap, it equals the previous block's position plus its ``sampleCount``.
+  /// Without a gap, it equals the position of the previous block plus the ``sampleCount`` of that
+  /// block.
   public let position: Int64
   /// The number of samples per channel.
   public let sampleCount: Int

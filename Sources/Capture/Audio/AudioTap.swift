@@ -33,7 +33,7 @@ package final class AudioTap: AudioSink {
 
   /// The capacity of the ring in seconds.
   ///
-  /// It must be longer than a reader ever holds the lock.
+  /// It must exceed the longest time for which a reader holds the lock.
   private static let longestRead = 1
 
   /// Creates the tap of an audio connection, or returns nil for a video connection.
@@ -127,9 +127,10 @@ package final class AudioTap: AudioSink {
   /// A reader's position in the history.
   package struct Cursor: Sendable {
     fileprivate var number: Int
-    /// The stream, and the index of the next sample if no samples are lost.
+    /// The stream of the last block that was read, and the index of the sample that should follow
+    /// this block.
     ///
-    /// Nil before the first block.
+    /// Nil before a block was read.
     fileprivate var due: (stream: Int, position: Int64)?
   }
 
@@ -139,7 +140,7 @@ package final class AudioTap: AudioSink {
     package var nanoseconds: Int64
     /// The reason why this block does not follow the previous one.
     ///
-    /// Nil if it does, and for the first block.
+    /// Nil if it does follow, and for the first block that a cursor reads.
     package var interruption: AudioInterruption?
     /// The samples of each channel, from -1 to 1.
     package var channels: [[Float]]
@@ -176,7 +177,8 @@ package final class AudioTap: AudioSink {
     return (Int64(sampleCount) * 1_000_000_000 + rate - 1) / rate
   }
 
-  /// The next block, or nil if none is available yet.
+  /// Returns the block at a cursor and advances the cursor, or returns nil if no new block has
+  /// arrived.
   package func read(_ cursor: inout Cursor) -> Piece? {
     var found: (entry: AudioRing.Entry, bytes: [UInt8], isLate: Bool)?
     let number = cursor.number

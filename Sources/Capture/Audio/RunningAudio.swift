@@ -71,7 +71,7 @@ final class CameraAudio: Sendable {
   func prepare(_ connections: [CaptureConnection]) throws(MediaError) {
     let isHeard = try !connections.audioSinks.isEmpty
     // A camera without real-time pacing would run far ahead of its audio if its frames did not wait
-    // for it.
+    // for the audio.
     frameClock?.didHear(untilMicroseconds: isHeard ? 0 : .max)
   }
 

@@ -30,7 +30,7 @@ package struct SampleClock: Sendable {
     var nanoseconds: Int64
   }
 
-  /// Sums over the timestamps relative to the origin.
+  /// Sums over the timestamps of a fit, each relative to one timestamp, the origin.
   ///
   /// A fit has at most 2^10 timestamps, which lie within 2^26 samples and 2^39 ns of the origin.
   /// All products below are therefore less than 2^126 and do not overflow.
@@ -126,7 +126,7 @@ package struct SampleClock: Sendable {
     return overflow ? nil : time
   }
 
-  /// The number of samples that a duration below 2^50 ns contains, rounded to the nearest.
+  /// The number of samples in a duration below 2^50 ns, rounded to the nearest whole number.
   package func samples(inNanoseconds nanoseconds: Int64) -> Int64 {
     let limit = Int64(1) << 50
     let time = Int128(min(max(-limit, nanoseconds), limit))
@@ -135,13 +135,14 @@ package struct SampleClock: Sendable {
     return (try? Int64(count.rounded(.halfAwayFromZero))) ?? 0
   }
 
-  /// The exact time of a sample relative to the origin, in nanoseconds.
+  /// The exact time of a sample relative to the origin of the fit, in nanoseconds.
   private func offset(ofSample sample: Int64) -> Rational? {
     guard count > 0 else { return nil }
     let (x, overflow) = sample.subtractingReportingOverflow(origin.sample)
     guard !overflow, x.magnitude <= 4 * Self.longestSpan.samples.magnitude else { return nil }
     let n = Int128(count)
-    // The line passes through the mean of the timestamps, (Σx / n, Σy / n).
+    // The line passes through the mean of the timestamps, (Σx / n, Σy / n), where x is a sample
+    // index and y is a time.
     let above = sums.y * slope.run + slope.rise * (n * Int128(x) - sums.x)
     return Rational(above, over: n * slope.run)
   }
@@ -175,7 +176,7 @@ package struct SampleClock: Sendable {
       && time.magnitude <= Self.longestSpan.nanoseconds.magnitude
   }
 
-  /// Moves the origin to another timestamp, so that the sums stay small enough not to overflow.
+  /// Makes another timestamp the origin of the sums, so that they stay too small to overflow.
   private mutating func moveOrigin(to stamp: Stamp) {
     origin = stamp
     sums = Sums()

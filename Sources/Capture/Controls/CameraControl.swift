@@ -6,8 +6,8 @@ import OvercrankV4L2
 
 /// A V4L2 control of a camera: its description and its value when it was read.
 ///
-/// Use this type to list controls and to reach those without a property in ``CameraControls``.
-/// Control names are spelled as v4l2-ctl spells them.
+/// Use this type to list controls, and to read or set controls that have no property in
+/// ``CameraControls``. Control names are spelled as v4l2-ctl spells them.
 public struct CameraControl: Hashable, Sendable, Identifiable {
   /// The data type of a control, after `enum v4l2_ctrl_type`.
   public enum Kind: Hashable, Sendable {

@@ -94,15 +94,15 @@ extension CameraControls {
 }
 
 extension VideoDevice {
-  /// The value of a control that the device itself changes (`volatile`), or nil if the device has
-  /// no such control.
+  /// The value of a control that the device itself changes (`volatile`), or nil if the device lacks
+  /// the control or does not change it itself.
   fileprivate borrowing func choice(of id: ControlID) throws(DeviceError) -> Int64? {
     guard let control = try control(id), control.flags.contains(.volatile) else { return nil }
     return try value(of: control)?.number
   }
 }
 
-/// The automatic values of a camera at one time.
+/// The values that the automatic modes of a camera have at one time.
 ///
 /// Values that the camera does not report are nil.
 struct AdjustmentReading {

@@ -53,12 +53,12 @@ extension CameraControls {
     }
   }
 
-  /// The controls of the light and their values.
+  /// The values of the LED's mode and of its torch brightness, saved by ``lightState``.
   package struct LightState: Sendable {
     fileprivate let values: [(id: ControlID, value: Int64)]
   }
 
-  /// The current state of the light, for ``restoreLight(_:)``.
+  /// The current state of the LED, to be restored later by ``restoreLight(_:)``.
   package var lightState: LightState {
     get throws(MediaError) {
       var values: [(id: ControlID, value: Int64)] = []
@@ -69,7 +69,7 @@ extension CameraControls {
     }
   }
 
-  /// Restores an earlier state of the light, even a state that another object or program had set.
+  /// Restores an earlier state of the LED, even if another object or program had set that state.
   ///
   /// The torch mode of this object is then off.
   package func restoreLight(_ light: LightState) throws(MediaError) {

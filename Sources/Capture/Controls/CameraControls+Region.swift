@@ -104,8 +104,8 @@ extension CameraControls {
     guard point != .center else {
       let others = bits & ~automatic.bit
       try node.setDuringCapture(automatics, to: .number(others))
-      // Automatic modes share the only region. The region is therefore reset to the whole image
-      // only if no other automatic mode uses it.
+      // All automatic modes share the camera's only region. The region is therefore reset to the
+      // whole image only if no other automatic mode uses it.
       if others == 0 { try node.setDuringCapture(control, to: .rectangle(whole)) }
       return
     }

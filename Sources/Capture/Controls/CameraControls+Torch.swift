@@ -159,8 +159,8 @@ extension CameraControls {
 
 /// Decides from the brightness of frames whether to light a torch.
 struct AutomaticTorch: Sendable {
-  // The thresholds are far apart. Otherwise the torch would brighten the image, switch itself off,
-  // and so flicker.
+  // The thresholds for dark and for bright frames are far apart. Otherwise the torch would brighten
+  // the image, switch itself off, and so flicker.
   private static let dark = 0.12
   private static let bright = 0.6
 

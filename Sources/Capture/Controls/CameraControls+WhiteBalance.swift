@@ -53,7 +53,7 @@ extension CameraControls {
     case .autoWhiteBalance:
       try setLock(.whiteBalance, false)
       // Continuous white balance is switched off first, because `V4L2_CID_DO_WHITE_BALANCE` has no
-      // effect while it is on.
+      // effect while continuous white balance is on.
       try setIfPresent(.automaticWhiteBalance, 0)
       try set(.whiteBalanceOnce, 1)
     case .continuousAutoWhiteBalance:

@@ -32,7 +32,7 @@ public final class CameraControls: Sendable {
   /// The device's name in error messages.
   let deviceName: String
   let state = Mutex(State())
-  /// The lock that serializes changes of the torch.
+  /// The lock that lets one thread at a time change the torch.
   ///
   /// To avoid a deadlock, it must not be acquired while the lock of `state` is held.
   let torchWork = Mutex(())

@@ -4,7 +4,7 @@ package import OvercrankV4L2
 
 /// Access to the controls of a camera, also while the camera streams.
 package protocol ControlPort: Sendable {
-  /// The range of a control, or nil if the camera lacks the control or it cannot be set.
+  /// The range of a control, or nil if the camera lacks the control or does not let it be set.
   func range(of control: ControlID) -> ControlRange?
 
   /// Reads a control.

@@ -51,9 +51,9 @@ public struct DeviceConfiguration: ~Copyable {
   private let isCapturing: Bool
   /// The lock on the device's settings; nil for a camera without a node.
   private let lock: SettingsLock?
-  /// The format that the driver selected, or nil before the first change.
+  /// The format that the driver selected, or nil if no format was set since the device was locked.
   private(set) var granted: StreamFormat?
-  /// The frame duration before the first change.
+  /// The frame duration that the device had when it was locked.
   ///
   /// Nil if the driver has none.
   let durationBefore: MediaTime?
@@ -199,7 +199,7 @@ public struct DeviceConfiguration: ~Copyable {
     } catch  where error.keepsNoFrameDuration { return nil }
   }
 
-  /// The frame rate of a duration.
+  /// The frame rate with this frame duration.
   ///
   /// 1 fps if the driver has no frame duration.
   private static func rate(of duration: MediaTime?) throws(MediaError) -> FrameRate {

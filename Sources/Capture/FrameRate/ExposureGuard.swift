@@ -36,7 +36,7 @@ package final class ExposureGuard: Sendable {
   private let longestExposure: Int64
   private let state = Mutex(State())
 
-  /// Creates a guard for a camera and its frame duration.
+  /// Creates a guard that limits the exposures of a camera to its frame duration.
   package init(_ port: any ControlPort, frameDuration: MediaTime) {
     self.port = port
     longestExposure = Self.longestExposure(in: frameDuration)
@@ -124,7 +124,7 @@ package final class ExposureGuard: Sendable {
 
   /// Sets a control and saves its previous value.
   ///
-  /// Returns false if the camera does not apply the value.
+  /// Returns false if the camera rejects the value or changes it.
   private func set(_ control: ControlID, to value: Int64, _ state: inout State) -> Bool {
     guard let before = try? port.value(of: control) else { return false }
     if before == value { return true }

@@ -106,7 +106,8 @@ extension DeviceInput {
     judge(try measure(for: Self.verificationDuration, until: isStopped))
   }
 
-  /// Compares a measurement with the requested and the negotiated rate.
+  /// Compares a measured frame rate with the requested and the negotiated one, and finds the reason
+  /// if they differ.
   package func judge(_ measurement: RateMeasurement) -> FrameRateVerification {
     FrameRateVerification(
       requested: requestedFrameRate, negotiated: negotiatedFrameRate, measurement: measurement,

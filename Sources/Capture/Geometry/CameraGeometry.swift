@@ -90,7 +90,7 @@ final class CameraGeometry: Sendable {
 
 /// The calls that ``CameraGeometry`` makes to a camera's running capture.
 protocol GeometryCapture: AnyObject, Sendable {
-  /// Passes the current sinks of the outputs and the camera to the capture thread.
+  /// Passes the current sinks, of the outputs and of the camera itself, to the capture thread.
   func refresh() throws(MediaError)
 
   /// Switches the camera's image stabilization on or off, as the connections prefer.

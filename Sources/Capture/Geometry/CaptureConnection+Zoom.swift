@@ -21,8 +21,8 @@ extension CaptureConnection {
   /// size.
   ///
   /// Takes effect with the next frame that is processed. A movie that stores the camera's packets
-  /// unchanged keeps all pixels. The factor at its first frame then sets the clean aperture that
-  /// players show.
+  /// unchanged keeps all pixels. The factor at the movie's first frame then sets the clean aperture
+  /// that players show.
   ///
   /// - Parameter factor: From 1 to ``videoMaxScaleAndCropFactor``.
   /// - Throws: `MediaError` with `.controlOutOfRange`.

@@ -2,7 +2,7 @@
 
 public import OvercrankMediaCore
 
-/// The size of the part of an image that players show, around the center of the image.
+/// The size of the part of a stored image that players show, which lies around the image's center.
 ///
 /// Compressed frames cannot be cropped without decoding them. The bytes of a zoomed frame then
 /// contain the whole image, and this value describes the part that the zoom shows.
@@ -28,7 +28,8 @@ public struct CleanAperture: Hashable, Sendable {
 package struct FrameZoom: Sendable {
   /// The factor by which the zoom enlarges the image.
   var factor = 1.0
-  /// The part of the image that the zoom shows, or nil if the frame's bytes contain only that part.
+  /// The part of the image that the zoom shows, or nil if the frame was already cropped to that
+  /// part.
   var cleanAperture: CleanAperture?
 
   init(factor: Double = 1, cleanAperture: CleanAperture? = nil) {

@@ -121,7 +121,7 @@ extension DeviceInput {
     }
   }
 
-  /// Sets the last zoom factor again, in a driver that crops.
+  /// If the driver crops, sets the last zoom factor in the driver again, before a new stream.
   func restoreZoom() {
     guard let last = geometry.zoom.last, last.isByDriver else { return }
     set(last.target)

@@ -12,7 +12,7 @@ import Synchronization
 final class VideoZoomTimeline: Sendable {
   /// A constant zoom factor or a zoom ramp that begins at a capture time.
   struct Piece: Equatable, Sendable {
-    /// The capture time at which this piece begins, in microseconds.
+    /// The capture time at which the constant factor or the ramp begins, in microseconds.
     let begin: Int64
     let start: Double
     let target: Double
@@ -46,9 +46,9 @@ final class VideoZoomTimeline: Sendable {
     }
   }
 
-  /// The greatest number of pieces to keep.
+  /// The greatest number of zoom changes (constant factors and ramps) to keep.
   ///
-  /// Older pieces are discarded. They would be needed only for a frame that waited during thousands
+  /// Older ones are discarded. They would be needed only for a frame that waited during thousands
   /// of zoom changes.
   private static let capacity = 4_096
 
@@ -56,7 +56,7 @@ final class VideoZoomTimeline: Sendable {
   /// Whether the factor was ever set, so that it may differ from 1.
   private let isSet = Atomic<Bool>(false)
 
-  /// Adds a piece, and removes all pieces that begin at the same time or later.
+  /// Adds a constant factor or a ramp, and removes all others that begin at the same time or later.
   func append(_ piece: Piece) {
     pieces.withLock { pieces in
       while let last = pieces.last, last.begin >= piece.begin { pieces.removeLast() }
@@ -66,7 +66,7 @@ final class VideoZoomTimeline: Sendable {
     isSet.store(true, ordering: .releasing)
   }
 
-  /// The piece in force at a capture time in microseconds.
+  /// The constant factor or the ramp in force at a capture time in microseconds.
   ///
   /// Nil before the factor was first set.
   func piece(at time: Int64) -> Piece? {
@@ -74,7 +74,7 @@ final class VideoZoomTimeline: Sendable {
     return pieces.withLock { pieces in pieces.last { $0.begin <= time } }
   }
 
-  /// The last piece of the timeline, or nil before the zoom factor was first set.
+  /// The last constant factor or ramp, or nil before the zoom factor was first set.
   var last: Piece? { pieces.withLock { $0.last } }
 
   /// The zoom factor at a capture time in microseconds.

@@ -8,7 +8,7 @@ package import OvercrankMediaCore
 /// When this value is destroyed, the buffer is requeued in the driver, unless a sink holds the
 /// frame.
 package struct DequeuedBuffer: ~Copyable {
-  /// The driver's metadata and the capture thread's observations.
+  /// The driver's metadata about the frame, and the times that the capture thread measured for it.
   package internal(set) var observation: FrameObservation
   /// Whether the frame is complete: neither the driver nor the check of its bytes found damage.
   package internal(set) var isWhole = true

@@ -6,7 +6,7 @@ import Synchronization
 /// The clock of a camera that delivers frames as fast as they are consumed.
 ///
 /// The clock shows the time of the latest consumed frame. The camera's audio uses the same clock.
-/// If the audio has a consumer, frames wait for it.
+/// If the audio has a consumer, frames wait for the audio.
 package final class FrameClock: Sendable {
   private let latest = Atomic<Int64>(0)
   /// The time up to which audio was delivered, in microseconds.

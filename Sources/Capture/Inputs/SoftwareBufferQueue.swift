@@ -15,8 +15,8 @@ import Synchronization
 /// thread returns them. Nothing is allocated after initialization.
 final class SoftwareBufferQueue: Sendable {
   private struct State {
-    // Neither queue ever holds more than `count` indices, the capacity reserved for it, so neither
-    // grows.
+    // Neither `free` nor `filled` ever holds more than `count` indices. Memory for `count` indices
+    // is reserved, so neither allocates more.
     var free: Deque<Int>
     var filled: Deque<Int>
     var frames: [FrameObservation]
@@ -75,7 +75,7 @@ final class SoftwareBufferQueue: Sendable {
       start: memory + index * bytesPerBuffer, count: bytesPerBuffer)
   }
 
-  /// The index of a free buffer, or nil if the consumer has all buffers.
+  /// The index of a free buffer, or nil if all buffers are filled or in use by the consumer.
   func takeFree() -> Int? { state.withLock { $0.free.popFirst() } }
 
   /// Waits for a free buffer, and returns nil once `isOver` returns true.

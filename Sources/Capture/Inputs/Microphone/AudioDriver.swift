@@ -44,7 +44,7 @@ package enum AudioReading: Sendable {
   case samples(count: Int, SampleStamp)
   /// No samples before the timeout.
   case none
-  /// The stream was interrupted and then continued.
+  /// The stream was interrupted and has continued.
   ///
   /// The samples during the interruption are lost.
   case lost(AudioGap.Cause)

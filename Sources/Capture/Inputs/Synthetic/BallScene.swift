@@ -62,7 +62,7 @@ struct BallScene: Sendable {
     isBlank = false
   }
 
-  /// The parts of the image that differ from the background in at least one frame.
+  /// All parts of the image that differ from the background in at least one frame of the scene.
   var reach: [PixelRect] {
     let highest = geometry.ballRect(y: geometry.ballY(atHeight: ball.height.doubleValue))
     let lowest = geometry.ballRect(y: geometry.ballY(atHeight: 0))

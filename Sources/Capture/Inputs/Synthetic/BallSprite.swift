@@ -59,8 +59,8 @@ struct BallSprite {
     UInt8(Float(below) + (above - Float(below)) * share + 0.5)
   }
 
-  /// The columns that a row of the ball may touch, and the horizontal distance from the ball's
-  /// center within which pixels are covered completely.
+  /// For one pixel row of the ball: the columns that the ball may touch, and the horizontal
+  /// distance from its center up to which the ball covers pixels completely.
   private func span(_ dy: Float, edge: Float) -> (columns: Range<Int>, inner: Float) {
     let (outer, inner) = (radius + edge, radius - edge)
     let reach = max(0, outer * outer - dy * dy).squareRoot()

@@ -27,10 +27,10 @@ struct JPEGParts {
     data = Array(bytes[position..<(bytes.count - 2)])
   }
 
-  /// The JPEG header for an image of the given size, with the tables of this image.
+  /// The JPEG header for an image of the given size, with the tables of this JPEG.
   ///
-  /// A restart marker is expected after each `blocksPerRestart` blocks of 16 by 16 pixels. The
-  /// default is one row of blocks.
+  /// The header declares a restart marker after each `blocksPerRestart` blocks of 16 by 16 pixels.
+  /// The default is one row of blocks.
   func header(width: Int, height: Int, blocksPerRestart: Int? = nil) -> [UInt8] {
     var result: [UInt8] = [0xFF, 0xD8]
     for segment in segments {

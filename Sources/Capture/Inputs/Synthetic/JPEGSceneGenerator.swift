@@ -18,7 +18,7 @@ struct JPEGSceneGenerator: TestPatternGenerator {
   private let starts: [Int]
   /// The indices of the blocks that can change, in order.
   private let changing: [Int]
-  /// The index of each block in `changing`, or -1 for a block that never changes.
+  /// For each block of the image, its index in `changing`, or -1 if the block never changes.
   private let slots: [Int]
   /// The current bytes of the blocks that can change, in slots of equal size.
   private var memory: [UInt8]
@@ -26,7 +26,8 @@ struct JPEGSceneGenerator: TestPatternGenerator {
   ///
   /// 0 means that the block still equals the background.
   private var byteCounts: [Int]
-  /// The number of the frame, counted by this generator, in which each block was last encoded.
+  /// For each block that can change, the number of the frame in which it was last encoded, as
+  /// counted by this generator.
   private var encodedIn: [UInt64]
   private var frameCount: UInt64 = 0
   let maximumByteCount: Int

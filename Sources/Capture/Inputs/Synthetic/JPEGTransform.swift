@@ -7,7 +7,7 @@
 struct JPEGTransform: Sendable {
   /// The factor of each coefficient, with the quantizer step included, in zigzag order.
   private let factors: [Float]
-  /// The index in the block for each position in zigzag order.
+  /// For each position in zigzag order, the index of the coefficient in row order.
   private let order: [Int]
   private let flatFactor: Float
 

@@ -30,7 +30,7 @@ struct SceneBackground {
   }
 
   private var lineWidth: Int { max(1, Int(geometry.pixelsPerMeter / 150)) }
-  /// The distance between two lines of the ruler, in pixels.
+  /// The distance between two lines of the ruler in the background, in pixels.
   ///
   /// It corresponds to 10 cm.
   private var cell: Double { geometry.pixelsPerMeter / 10 }

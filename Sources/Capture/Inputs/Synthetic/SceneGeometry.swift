@@ -6,7 +6,8 @@
 package struct SceneGeometry: Sendable {
   /// The visible height above the ground, in meters.
   ///
-  /// A narrow image shows more, because its scale is limited by the width of the ball.
+  /// A narrow image shows a greater height, because its scale is reduced until the ball takes at
+  /// most a quarter of the width.
   package static let visibleHeight = 1.5
   /// The radius of the ball, in meters.
   package static let ballRadius = 0.1
@@ -37,17 +38,19 @@ package struct SceneGeometry: Sendable {
   /// The radius of the ball in pixels.
   package var ballRadius: Double { Self.ballRadius * pixelsPerMeter }
 
-  /// The vertical center of the ball when its lower edge is at a height in meters.
+  /// The vertical center of the ball, in pixels, while the ball's lower edge is at a height in
+  /// meters above the ground.
   package func ballY(atHeight height: Double) -> Double {
     Double(ground) - (height + Self.ballRadius) * pixelsPerMeter
   }
 
-  /// The first row at or below a height in meters.
+  /// The row whose upper edge is at a height in meters above the ground, rounded to a whole row.
   func row(atHeight height: Double) -> Int {
     ground - Int((height * pixelsPerMeter).rounded())
   }
 
-  /// The rectangle of even coordinates around a ball with this vertical center.
+  /// A rectangle with even coordinates that contains the ball while its vertical center is at `y`,
+  /// in pixels.
   func ballRect(y: Double) -> PixelRect {
     func range(_ middle: Double) -> Range<Int> {
       Int(middle - ballRadius - 1)..<Int(middle + ballRadius + 2)
@@ -55,7 +58,8 @@ package struct SceneGeometry: Sendable {
     return PixelRect(x: range(ballX), y: range(y).clamped(to: top..<ground)).even
   }
 
-  /// The rectangle of even coordinates around the ball's shadow on the ground.
+  /// A rectangle with even coordinates that contains the ball's shadow on the ground, in an image
+  /// with `height` rows.
   func shadowRect(height: Int) -> PixelRect {
     let depth = height - ground
     let first = (ground + 1 + depth / 8) & ~1

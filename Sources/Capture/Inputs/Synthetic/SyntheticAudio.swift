@@ -22,7 +22,7 @@ package struct SyntheticAudio: Sendable {
   private let samplesPerPeriod: UInt64
   private let periodScale: UInt64
 
-  /// Creates the audio that clicks at the contacts of a ball.
+  /// Creates audio that clicks whenever a ball touches the ground.
   package init(of ball: BouncingBall = BouncingBall()) {
     let samples = ball.period * Rational(Int64(Self.sampleRate))
     samplesPerPeriod = UInt64(clamping: samples.numerator)

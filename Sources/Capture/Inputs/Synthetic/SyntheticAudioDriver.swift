@@ -47,7 +47,7 @@ final class SyntheticAudioDriver: AudioDriver {
       return .none
     }
     let now = nanoseconds() / 1_000
-    // If the audio starts after frame 0, it starts at the next multiple of 10 ms after frame 0. At
+    // If the audio starts after frame 0, it starts at a whole multiple of 10 ms after frame 0. At
     // 48 kHz that is a whole number of samples, so the index is exact.
     let first = next ?? max(0, (now - epoch + 9_999) / 10_000) * (rate / 100)
     let count = min(rate / 100, Int64(memory.count / format.bytesPerSample))

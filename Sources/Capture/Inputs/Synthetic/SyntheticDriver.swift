@@ -179,7 +179,7 @@ package final class SyntheticDriver: FrameDriver {
     return maker
   }
 
-  /// The index of a buffer to fill.
+  /// The index of a free buffer, which is to be filled.
   ///
   /// Nil after a stop, or if the consumer holds all buffers and frames are delivered in real time.
   private func takeBuffer(forFrameAt due: Int64) -> Int? {
@@ -241,7 +241,7 @@ extension SyntheticDriver.Settings {
     }
   }
 
-  /// Whether this frame is the first at or after a contact of the ball.
+  /// Whether this frame is the first at or after a contact of the ball with the ground.
   func isFlash(_ number: Int64) -> Bool {
     func contact(_ number: Int64) -> Int64 {
       scene.ball.lastContact(at: Rational(number) / frameRate.framesPerSecond)

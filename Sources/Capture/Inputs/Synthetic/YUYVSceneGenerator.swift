@@ -27,7 +27,7 @@ struct YUYVSceneGenerator: TestPatternGenerator {
     return canvas.count
   }
 
-  /// Converts a rectangle with even edges from planes to packed pixels.
+  /// Converts a rectangle of the scene, with even coordinates, from planes to packed pixels.
   private mutating func convert(_ rect: PixelRect) {
     let image = scene.image
     canvas.withUnsafeMutableBytes { canvas in

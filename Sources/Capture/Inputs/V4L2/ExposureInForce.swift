@@ -36,7 +36,7 @@ package struct ExposureInForce: Hashable, Sendable {
 
   package init() {}
 
-  /// Records the value of a control.
+  /// Records the value of a control that defines the exposure.
   mutating func note(_ control: ControlID, _ value: Int64?) {
     let value = value.flatMap(Int32.init(exactly:))
     switch control {

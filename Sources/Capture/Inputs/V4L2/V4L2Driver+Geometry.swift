@@ -21,7 +21,8 @@ extension V4L2Driver {
 
   /// Toggles on/off controls of the camera: all of them or, if one cannot be set, none.
   ///
-  /// A flip that the user had switched on before is switched off by this, and the other way round.
+  /// For example, a flip that the user had switched on before the stream is switched off during the
+  /// stream.
   private func toggle(_ ids: [ControlID]) -> Bool {
     var changed: [(control: DeviceControl, before: Int64)] = []
     for id in ids {
