@@ -30,7 +30,7 @@ public final class DelayedVideoPreview: FrameOutput {
     var sink: DelaySink?
     var gravity = PreviewGravity.resizeAspect
     var schedule: PreviewSchedule
-    /// Whether the schedule starts at the next request for a frame.
+    /// Whether the schedule of the delay starts anew at the next request for a frame.
     var isNew = true
     /// The number of the last shown frame in the sink's ring, or nil before the first.
     var shown: Int?
@@ -110,7 +110,7 @@ public final class DelayedVideoPreview: FrameOutput {
     set { state.withLock { $0.gravity = newValue } }
   }
 
-  /// The delay, or in slow motion the greatest delay.
+  /// The constant delay at normal speed, or the greatest delay in slow motion.
   public var delay: MediaTime {
     MediaTime(microseconds: state.withLock { $0.schedule.delay })
   }
@@ -208,7 +208,8 @@ public final class DelayedVideoPreview: FrameOutput {
     var number = queue.startNumber
     while let next = queue[number + 1], next.observation.microseconds <= wanted { number += 1 }
     release(before: number, of: queue, state.shown)
-    // If the memory is nearly full, frames are skipped, which shortens the delay.
+    // If the memory is nearly full, the oldest frames are skipped. The preview then shows a frame
+    // before its delay has passed.
     var isShort = false
     while queue.isNearlyFull, queue[number + 1] != nil {
       number += 1

@@ -48,7 +48,8 @@ final class PreviewDecoder: Sendable {
     }
   }
 
-  /// The size of the image for a view.
+  /// The pixel format and the size of an image for a view: the greatest size that fits the maximum
+  /// and the camera's size.
   private static func settings(
     _ format: PixelFormat, of source: Source, _ maximumWidth: Int, _ maximumHeight: Int
   ) -> VideoDataSettings {

@@ -9,13 +9,13 @@ import OvercrankMediaCore
 ///                   0 ─────────────▶ time                    0 ╱  │╱  │╱  ▶ time
 /// ```
 struct PreviewSchedule: Hashable, Sendable {
-  /// The delay, or the greatest delay in slow motion, in microseconds.
+  /// The constant delay at normal speed, or the greatest delay in slow motion, in microseconds.
   var delay: Int64
   var speed: Speed
-  /// The time at which the schedule took effect, in microseconds.
+  /// The time from which the schedule counts, in microseconds.
   var start: Int64
 
-  /// Returns the capture time to show, in microseconds.
+  /// Returns the capture time of the frame to show at a time, both in microseconds.
   ///
   /// In slow motion, the delay grows from zero. When the delay has reached its greatest value, it
   /// starts at zero again, with the newest frame.

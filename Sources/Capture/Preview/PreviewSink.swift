@@ -12,7 +12,7 @@ import Synchronization
 ///   capture thread ─ take ─▶ one waiting frame ◀─ next ─ the thread that draws
 /// ```
 final class PreviewSink: FrameSink {
-  /// A frame in a buffer of the driver.
+  /// The frame that waits to be drawn, in a buffer of the driver.
   struct Waiting {
     let heldBuffer: BufferPool.HeldBuffer
     let observation: FrameObservation
@@ -30,10 +30,10 @@ final class PreviewSink: FrameSink {
   ///
   /// The view can wait for this signal instead of polling.
   private let arrived = DispatchSemaphore(value: 0)
-  /// The number of frames that are being drawn.
+  /// The number of frames, each in a buffer of the driver, that are being drawn.
   private let inUse = Atomic<Int>(0)
   private let maximumHeld = Atomic<Int>(0)
-  /// Whether the stream ended after its last frame.
+  /// Whether the stream has ended and no frame has arrived since.
   private let hasEnded = Atomic<Bool>(false)
 
   init(
@@ -58,8 +58,8 @@ final class PreviewSink: FrameSink {
       counters.note(.corrupt)
       return nil
     }
-    // The drawing thread holds the lock only while it takes a frame. If it holds the lock now, it
-    // takes the previous frame, and this frame is dropped.
+    // The drawing thread holds the lock only while it takes a frame. If the drawing thread holds
+    // the lock now, it takes the previous frame, and this new frame is dropped.
     var replacesFrame = false
     let isKept = waiting.withLockIfAvailable { waiting -> Bool in
       if let old = waiting.take() {

@@ -49,7 +49,8 @@ package protocol CapturingInput: CaptureInput {
   /// False if the caller supplied the driver.
   var canReopen: Bool { get }
 
-  /// Closes a lost device, because its handle stays unusable even after the device returns.
+  /// Closes a lost device, because the handle of a lost device stays unusable even after the device
+  /// returns.
   func close()
 
   /// Opens the device if it is closed.
@@ -92,7 +93,7 @@ package protocol InputCapture: AnyObject, Sendable {
 }
 
 extension CapturingInput {
-  /// Whether both inputs use the same device node.
+  /// Whether this input and another input use the same device node.
   func isSameNode(as other: any CapturingInput) -> Bool {
     (device.kind == .v4l2 || device.kind == .alsa) && device.path == other.device.path
   }

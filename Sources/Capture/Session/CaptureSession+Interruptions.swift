@@ -16,7 +16,7 @@ extension SessionEvent.InterruptionReason {
   }
 }
 
-/// An interrupted input, and the watch that detects the return of its device.
+/// An interrupted input, and the object that detects the return of its device.
 struct Interruption: Sendable {
   let input: any CapturingInput
   var reason: SessionEvent.InterruptionReason
@@ -48,7 +48,7 @@ extension CaptureSession {
 
   /// Tries to restart an interrupted input.
   ///
-  /// - Returns: True if the watch can end, false if the attempt must be repeated.
+  /// - Returns: True if no further attempt is needed, false if the attempt must be repeated.
   private func resume(_ input: any CapturingInput, at device: CaptureDevice) -> Bool {
     core.work.withLock { _ in
       let (graph, interruption) = core.state.withLock { state in
@@ -72,8 +72,8 @@ extension CaptureSession {
 
   /// Records why an input could not restart.
   ///
-  /// - Returns: True if the watch can end, because the error is not temporary or the session was
-  ///   stopped. False if the attempt must be repeated.
+  /// - Returns: True if no further attempt is needed, because the error is not temporary or the
+  ///   session was stopped. False if the attempt must be repeated.
   private func stillInterrupted(_ interruption: Interruption, by error: MediaError) -> Bool {
     var interruption = interruption
     let reason = SessionEvent.InterruptionReason(error)

@@ -95,8 +95,8 @@ extension CaptureSession {
         }
         do throws(MediaError) { try startAll(graph, control) } catch {
           stopRunning()
-          // The session never ran, so the collected events are discarded. They would report an end
-          // without a start.
+          // The start failed, so the session never ran. The collected events would report an end
+          // without a start, so they are discarded.
           core.state.withLock { $0.change = nil }
           throw error
         }
@@ -167,7 +167,7 @@ extension CaptureSession {
     core.state.withLock { $0.change?.hasStarted = true }
   }
 
-  /// Handles the end of an input's stream.
+  /// Handles the end of the stream from an input.
   ///
   /// Called on the capture thread.
   private func didEnd(_ input: any CapturingInput, _ end: CaptureEnd) {
@@ -222,7 +222,8 @@ extension CaptureSession {
     log(reported)
   }
 
-  /// Puts a new graph into effect, or keeps the current one if an error occurs.
+  /// Replaces the inputs, outputs and connections of the session, or keeps the current ones if an
+  /// error occurs.
   func apply(_ graph: SessionGraph) throws(MediaError) {
     let result = core.work.withLock { _ in
       Result { () throws(MediaError) in
@@ -281,7 +282,7 @@ extension CaptureSession {
     }
   }
 
-  /// Stops waiting for inputs that are not in the graph.
+  /// Stops waiting for the devices of interrupted inputs that the session no longer has.
   private func endInterruptions(notIn graph: SessionGraph) {
     let gone = core.state.withLock { state in
       state.interruptions.removeAndReturnAll { interruption in
@@ -291,7 +292,7 @@ extension CaptureSession {
     for interruption in gone { interruption.end() }
   }
 
-  /// Runs exactly the inputs of a graph, connected to its outputs.
+  /// Runs exactly the inputs of a session graph, connected to the graph's outputs.
   ///
   /// - Parameters:
   ///   - graph: The new graph.
@@ -321,7 +322,7 @@ extension CaptureSession {
 }
 
 extension CaptureSession.State {
-  /// The event that reports the end of the last running input.
+  /// The event to send because the session's last running input has ended.
   ///
   /// If no input is interrupted, the session has ended too and no longer keeps itself alive.
   fileprivate mutating func endOfRunning(of session: CaptureSession) -> SessionEvent {

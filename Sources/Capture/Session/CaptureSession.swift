@@ -34,10 +34,11 @@ public final class CaptureSession: Sendable {
 
   struct State {
     var graph = SessionGraph()
-    /// The graph under configuration, and the nesting depth of the configuration calls.
+    /// The graph that is being configured, and the nesting depth of the calls of
+    /// `beginConfiguration()`.
     var draft: (graph: SessionGraph, depth: Int)?
     var running: [Running] = []
-    /// A copy of `running`.
+    /// A copy of the list of running inputs.
     ///
     /// The thread sanitizer reports a false positive for copy-on-write of a shared array, so every
     /// element is copied.
@@ -55,7 +56,7 @@ public final class CaptureSession: Sendable {
     ///
     /// Nil at other times.
     var change: Change?
-    /// The graph under configuration or, outside a configuration, the graph in effect.
+    /// The graph that is being configured or, if none is, the graph in effect.
     var latest: SessionGraph { draft?.graph ?? graph }
 
     /// Keeps the session alive while it runs and has outputs.
@@ -228,8 +229,8 @@ public final class CaptureSession: Sendable {
     try commitConfiguration()
   }
 
-  /// Keeps the outputs alive, both those of the graph in effect and those of a graph under
-  /// configuration.
+  /// Keeps the outputs alive, both those of the graph in effect and those of a graph that is being
+  /// configured.
   private func holdOutputs() {
     let released = core.state.withLock { state in
       let outputs = state.graph.outputs + (state.draft?.graph.outputs ?? [])

@@ -38,7 +38,7 @@ package struct DeviceEnvironment: Sendable {
     return Set(cameras.nodes() + microphones)
   }
 
-  /// Whether a device node is present, even if its path is not one that device lists contain.
+  /// Whether a device node is present, even if lists of devices do not contain its path.
   ///
   /// No node is opened.
   func isPresent(_ address: String) -> Bool {

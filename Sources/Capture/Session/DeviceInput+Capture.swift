@@ -55,7 +55,7 @@ private final class DeviceCapture: InputCapture, GeometryCapture {
   private let thread: CaptureThread
   private let sinks: SinkList<any FrameSink>
   private let audio: CameraAudio?
-  /// The connections in force.
+  /// The connections that the capture currently serves.
   ///
   /// The lock is held while the sinks are replaced.
   private let connections: Mutex<[CaptureConnection]>

@@ -109,7 +109,8 @@ public final class DeviceInput: Sendable {
     geometry.end()
   }
 
-  /// Registers the scene monitor with the device, so that its controls can observe the brightness.
+  /// Registers the scene monitor with the device, so that ``CameraControls`` of this device can
+  /// observe the brightness of frames.
   private func showScene(of device: CaptureDevice) {
     guard case .v4l2(let path) = device.source else { return }
     DeviceSystem.calls.handles.setCompanion(scene, of: path)

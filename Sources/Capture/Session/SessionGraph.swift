@@ -23,7 +23,7 @@ struct SessionGraph {
     weak var output: (any FrameOutput)?
   }
 
-  /// The error that prevents an input from being added, or nil if it can be added.
+  /// The error that adding an input to the session would throw, or nil if the input can be added.
   func refusal(of input: any CaptureInput) -> MediaError? {
     guard let input = input as? any CapturingInput else {
       return MediaError(
@@ -37,7 +37,7 @@ struct SessionGraph {
       recovery: "remove the other input first")
   }
 
-  /// The error that prevents an output from being added, or nil if it can be added.
+  /// The error that adding an output to the session would throw, or nil if the output can be added.
   func refusal(of output: any CaptureOutput) -> MediaError? {
     guard output is any FrameOutput else {
       return MediaError(

@@ -5,7 +5,7 @@ import Synchronization
 
 /// A substantial change of the scene in front of a camera.
 public struct SubjectAreaChange: Hashable, Sendable {
-  /// The capture time of the first changed frame, on the capture clock (CLOCK_MONOTONIC).
+  /// The capture time of the first changed frame, on the capture clock (`CLOCK_MONOTONIC`).
   public let presentationTimeStamp: MediaTime
   /// The mean luma of the first changed frame, from 0 (black) to 1.
   public let meanLevel: Double

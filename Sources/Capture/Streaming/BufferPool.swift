@@ -131,9 +131,9 @@ package final class BufferPool: Sendable {
   /// The driver's index of a frame's buffer.
   func index(of heldBuffer: HeldBuffer) -> Int { slots[heldBuffer.slot].index }
 
-  /// Undoes a sink's hold during `take(_:)`.
+  /// Releases the hold that a sink took earlier in the same call of `take(_:)`.
   ///
-  /// The capture thread still holds the frame then.
+  /// The capture thread still holds the frame.
   func cancelHold(_ heldBuffer: HeldBuffer) { _ = releaseHold(heldBuffer) }
 
   /// Ends the capture thread's hold of a frame.

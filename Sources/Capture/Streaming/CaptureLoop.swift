@@ -33,7 +33,7 @@ public enum StopReason: String, Hashable, Sendable, Codable {
   /// Another error occurred.
   case error
 
-  /// Whether a limit that the program requested was reached.
+  /// Whether the reason is a limit that the program had requested.
   ///
   /// False for an error or a requested stop.
   public var isLimit: Bool {

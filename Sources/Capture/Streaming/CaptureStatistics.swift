@@ -44,7 +44,7 @@ struct LatencyRecorder {
     histogram.record(min(Self.limit, UInt64(max(0, microseconds))))
   }
 
-  /// The percentiles of the recorded latencies, or zeros if none was recorded.
+  /// The percentiles of the recorded latencies, or zeros if no latency was recorded.
   var cost: CaptureStatistics {
     var cost = CaptureStatistics()
     guard histogram.totalCount > 0 else { return cost }

@@ -26,7 +26,7 @@ package final class CaptureThread: Sendable {
     var end = CaptureEnd()
   }
 
-  /// The work of the thread, which runs once.
+  /// The work of the capture thread, which runs once.
   private struct Job: Sendable {
     let makeWork: @Sendable () -> any CaptureWork
     let whenEnded: @Sendable (CaptureEnd) -> Void

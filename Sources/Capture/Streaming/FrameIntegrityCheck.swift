@@ -14,7 +14,7 @@ package struct FrameIntegrityCheck: Sendable {
     self.isJPEG = isJPEG
   }
 
-  /// Whether a frame is complete according to its size or, for JPEG, its end marker.
+  /// Whether a frame is complete, judged by its size or, for a JPEG image, by its end marker.
   package func holds(_ bytes: UnsafeRawBufferPointer) -> Bool {
     if let byteCount { return bytes.count >= byteCount }
     guard isJPEG else { return !bytes.isEmpty }

@@ -6,7 +6,8 @@ import OvercrankLinuxSystem
 package import OvercrankMediaCore
 import Synchronization
 
-/// An entry in the queue between the capture thread and the writer: a frame, or a note.
+/// An entry in the queue between the capture thread and the writer: a frame, or a note about a
+/// frame.
 ///
 /// A note describes a frame that is not stored, such as a dropped one, and has no bytes.
 package struct QueuedFrame {
@@ -18,10 +19,10 @@ package struct QueuedFrame {
   package var bytes: UnsafeRawBufferPointer
   /// The driver's buffer that holds the bytes, or nil if they are copied into the queue.
   package var heldBuffer: BufferPool.HeldBuffer?
-  /// The end of the frame's bytes in the queue's memory.
+  /// The position at which the frame's bytes end in the queue's memory.
   fileprivate var end = QueueChunks.Position()
 
-  /// The start of the frame's bytes in the queue's memory.
+  /// The position at which the frame's bytes start in the queue's memory.
   ///
   /// If the bytes are in a driver's buffer, the start equals the end.
   fileprivate var start: Int {
@@ -63,7 +64,7 @@ package final class FrameQueue: Sendable {
   private let held = Atomic<Int>(0)
   private let isClosedNow = Atomic<Bool>(false)
   private let signal = DispatchSemaphore(value: 0)
-  // Whether the consumer sleeps, or has decided to sleep.
+  // Whether the consumer's thread sleeps, or has decided to sleep.
   private let isTakerWaiting = Atomic<Bool>(false)
   /// The position up to which the producer has filled the memory.
   ///
@@ -90,7 +91,7 @@ package final class FrameQueue: Sendable {
   private static let longestSleep = DispatchTimeInterval.milliseconds(50)
   /// The fill level above which the queue counts as nearly full, where 1 is full.
   package static let nearlyFull = 0.9
-  /// The number of entries that only notes can use.
+  /// The number of queue entries that are reserved for notes about frames.
   ///
   /// A queue that is full of frames can therefore still report the frames that it rejects.
   private static let reserve = 4_096
@@ -263,7 +264,7 @@ package final class FrameQueue: Sendable {
         held.wrappingSubtract(1, ordering: .releasing)
       }
       number += 1
-      // The chunk is freed only if the next frame is in another chunk.
+      // The chunk of the last released frame is freed only if the next frame is in another chunk.
       let next = records[number]
       // `released` is stored before the chunk is freed. A thread that sees new frames in the chunk
       // therefore also sees the new value of `released`. Otherwise `boundBytes` could count the
@@ -303,8 +304,8 @@ package final class FrameQueue: Sendable {
   /// A chunk counts until all its frames are released.
   package var boundBytes: Int {
     guard startNumber < endNumber else { return 0 }
-    // Both values may change between the two reads. If `released` passes the value read from
-    // `filled`, the difference is negative and counts as 0.
+    // Both positions, `filled` and `released`, may change between the two reads. If `released`
+    // passes the value read from `filled`, the difference is negative and counts as 0.
     let end = filled.load(ordering: .acquiring)
     let start = released.load(ordering: .relaxed)
     return max(0, end - start / chunks.chunkBytes * chunks.chunkBytes)

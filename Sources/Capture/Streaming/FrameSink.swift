@@ -18,7 +18,7 @@ package protocol FrameSink: AnyObject, Sendable {
   /// Ends the sink, because the stream is off or the sink was removed. No more frames follow.
   func end(_ end: CaptureEnd)
 
-  /// Whether the sink holds frames after the call of `take(_:)`.
+  /// Whether the sink may keep a driver's buffer after the call of `take(_:)`, or copies the frame.
   var keeping: FrameKeeping { get }
 
   /// Sets the number of frames that the sink may hold at a time. May be called from any thread.

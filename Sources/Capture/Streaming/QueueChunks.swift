@@ -25,19 +25,19 @@ struct QueueChunks: ~Copyable {
   /// Used only by the consumer.
   private let takenFrom: UnsafeMutablePointer<Int>
 
-  /// The position in the queue's memory at which a frame ends.
+  /// The chunk and the position in the queue's memory at which a frame ends.
   struct Position {
     var chunk = 0
     /// The number of bytes from the start of the queue, counted as if no memory were reused.
     var position = 0
   }
 
-  /// The chunk and position where the next frame is stored.
+  /// The chunk and the position where the producer stores the next frame.
   ///
   /// Used only by the producer.
   private struct Filling {
     var end = Position()
-    /// The number of free bytes in the chunk.
+    /// The number of bytes that are still free in the chunk that is being filled.
     var left: Int
     var usedCount = 1
   }

@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// Without listeners there is no thread, and no frame is copied.
 final class SceneMonitor: Sendable {
-  /// The closures of a listener, which receives brightness measurements.
+  /// A listener that receives measurements of the brightness of frames, as closures.
   struct Listener: Sendable {
     /// Called on the monitor's thread with the brightness of a frame and its capture time in
     /// microseconds.

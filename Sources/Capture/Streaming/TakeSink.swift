@@ -11,7 +11,7 @@ public struct CaptureLimit: Hashable, Sendable {
   /// The recording ends at the first frame whose time is at least this long after the first frame.
   /// That frame is not recorded.
   public var duration: MediaTime?
-  /// The number of frames after which the recording ends.
+  /// The number of recorded frames after which the recording ends.
   public var frameCount: Int64?
 
   /// Creates a limit.
@@ -79,7 +79,8 @@ package final class TakeSink: FrameSink {
 
   /// Creates a sink that continues the same recording after the device was restarted.
   ///
-  /// The limits include the part recorded by this sink. Call this after the end of this sink.
+  /// The duration and the frames that this sink has recorded count toward the limits of the new
+  /// sink. Call this after the end of this sink.
   package func continued(in queue: FrameQueue) -> TakeSink {
     let next = TakeSink(
       limit: limit, queue: queue, control: control, endsCapture: false,
@@ -123,8 +124,8 @@ package final class TakeSink: FrameSink {
   }
 
   package func allow(keeping count: Int) {
-    // At most half of the pool is held. If the writer stalls, the camera then still has free
-    // buffers.
+    // This sink holds at most half of the frames that the pool allows to be held. If the writer
+    // stalls, the camera then still has free buffers.
     let limit = min(count, (queue.pool?.capacity ?? 0) / 2)
     maximumHeld.store(limit, ordering: .relaxed)
   }

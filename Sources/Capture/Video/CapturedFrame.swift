@@ -82,11 +82,11 @@ public struct CapturedFrame: ~Copyable, Sendable {
 extension VideoDataOutput {
   /// Blocks until the next frame arrives and calls a closure with it.
   ///
-  /// This is the blocking form of ``frames``. The call allocates no memory and stays on the calling
-  /// thread, which also converts frames if the output has ``videoSettings``. The buffer returns to
-  /// the camera when the closure returns. Frames that arrive during the closure may be dropped.
-  /// Only one thread at a time may call this method, and only while no task or handler receives the
-  /// frames.
+  /// This is the blocking form of ``frames``. The call allocates no memory. All work is done on the
+  /// calling thread, including the conversion of frames if the output has ``videoSettings``. The
+  /// buffer returns to the camera when the closure returns. Frames that arrive during the closure
+  /// may be dropped. Only one thread at a time may call this method, and only while no task or
+  /// handler receives the frames.
   ///
   /// - Parameter body: Called with the frame on the calling thread.
   /// - Returns: The closure's result. Nil once the output has left its session and no frame is

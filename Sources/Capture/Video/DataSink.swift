@@ -31,8 +31,8 @@ final class DataSink: FrameSink {
     ///
     /// It is this output's share of the buffers that all outputs of the camera together may hold.
     let maximumKept = Atomic<Int>(0)
-    /// Whether the output holds more frames than its share and at least one of them is still in the
-    /// queue, so that it can be dropped.
+    /// Whether the output holds more frames than its share, and at least one of these frames is
+    /// still in the queue and can be dropped.
     var isOverShare: Bool {
       waiting.load(ordering: .relaxed) > 0
         && kept.load(ordering: .relaxed) > maximumKept.load(ordering: .relaxed)
@@ -61,7 +61,7 @@ final class DataSink: FrameSink {
       feed.wake()
     } else if case .held(let heldBuffer, _, _) = entry {
       // The ring has an entry for each frame that can be held, and further entries for notes of
-      // dropped frames. It is therefore full only if many notes wait.
+      // dropped frames. The ring is therefore full only if many notes wait in it.
       options.kept.wrappingSubtract(1, ordering: .relaxed)
       options.waiting.wrappingSubtract(1, ordering: .relaxed)
       pool.cancelHold(heldBuffer)
@@ -94,7 +94,7 @@ final class DataSink: FrameSink {
     if interval.isTooSoon(time, minimum: options.minFrameDuration.load(ordering: .relaxed)) {
       return .dropped(.tooSoon, observation)
     }
-    // A frame already waits in the queue, so this one is late and is dropped.
+    // A frame already waits in the queue, so the new frame counts as late and is dropped.
     if options.discardsLate.load(ordering: .relaxed), options.waiting.load(ordering: .acquiring) > 0
     {
       return .dropped(.frameWasLate, observation)

@@ -14,7 +14,7 @@ public final class PixelBufferPool: Sendable {
   public let width: Int
   /// The height of the images in pixels.
   public let height: Int
-  /// The number of unused images that the pool keeps.
+  /// The greatest number of unused images that the pool keeps.
   public let maximumBufferCount: Int
 
   private let pixelFormat: LibAVPixelFormat

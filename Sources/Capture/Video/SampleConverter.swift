@@ -14,7 +14,7 @@ final class SampleConverter: @unchecked Sendable {
     var rotation = FrameRotation.none
     var factor = 1.0
 
-    /// Whether the camera's own bytes are delivered.
+    /// Whether no conversion is needed, so that the camera's own bytes are delivered.
     var isNothing: Bool { settings == nil && rotation == .none && factor == 1 }
   }
 
@@ -52,7 +52,8 @@ final class SampleConverter: @unchecked Sendable {
     let size = (work.settings ?? VideoDataSettings()).size(
       ofFrame: isTransposed ? frame.height : frame.width,
       isTransposed ? frame.width : frame.height)
-    // The image is scaled before it is rotated.
+    // The image is scaled before it is rotated, so a rotation by 90 or 270 degrees exchanges the
+    // width and height to scale to.
     let (width, height) = isTransposed ? (size.height, size.width) : (size.width, size.height)
     var image: MediaFrame
     if work.factor == 1 {
@@ -81,7 +82,8 @@ final class SampleConverter: @unchecked Sendable {
     return try converter?.convert(frame) ?? frame
   }
 
-  /// Converts a rotated image to a format in which images cannot be rotated.
+  /// After the rotation, converts an image to the requested pixel format, if the rotation does not
+  /// support that format.
   private func finish(
     _ image: MediaFrame, _ target: LibAVPixelFormat
   ) throws(LibAVError) -> MediaFrame {
@@ -106,7 +108,7 @@ final class SampleConverter: @unchecked Sendable {
 }
 
 extension SampleConverter.Work {
-  /// The pixel format of the converted image.
+  /// The pixel format to which a frame with this description is converted.
   fileprivate func format(of description: FormatDescription) -> PixelFormat {
     if let format = settings?.pixelFormat { return format }
     guard case .pixels(let format) = description.mediaSubType,

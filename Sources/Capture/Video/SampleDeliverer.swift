@@ -33,7 +33,7 @@ protocol SampleQueue<Sample>: AnyObject, Sendable {
   /// is empty.
   func take() -> Sample?
 
-  /// Releases all queued samples, because no consumer is left.
+  /// Releases all queued samples. Called when no consumer is left.
   func drain()
 }
 
@@ -55,11 +55,11 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
 
     init(_ queue: any SampleQueue<Sample>) { self.queue = queue }
 
-    /// Whether the queue is empty and stays so.
+    /// Whether the queue is empty, and no more entries will be added.
     var isOver: Bool { hasEnded.load(ordering: .acquiring) && queue.count == 0 }
   }
 
-  /// The right of a sink to add entries to a queue.
+  /// A sink's permission to add entries to a queue.
   ///
   /// A sink that was replaced may get a last frame from its capture thread. So the deliverer keeps
   /// the queue until the sink has released its feed.
@@ -76,7 +76,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
       ready.signal()
     }
 
-    /// Wakes the deliverer for a new entry, or to drop one.
+    /// Wakes the deliverer, to deliver a new entry or to drop a surplus entry.
     func wake() { ready.signal() }
   }
 
@@ -99,7 +99,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   /// Whether any task, thread or handler has ever requested samples.
   let hasTaker = Atomic<Bool>(false)
   private let state = Mutex(State())
-  /// Locked during each removal from a queue.
+  /// The lock that is held while an entry is removed from a queue.
   private let taking = Mutex(())
   /// Signaled for each thread that is blocked until a sample arrives.
   private let pulled = DispatchSemaphore(value: 0)
@@ -156,7 +156,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     if hasThread { wake.signal() } else { dismiss() }
   }
 
-  /// Returns nil to a waiting consumer.
+  /// Makes the call of a waiting consumer return nil.
   ///
   /// - Parameter number: The number of the call to end. Nil ends any waiting call.
   private func dismiss(_ number: Int? = nil) {
@@ -239,7 +239,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     }
   }
 
-  /// The oldest queue that still has entries or, if all are empty, the newest queue.
+  /// The oldest queue that still has entries or, if all queues are empty, the newest queue.
   private func currentQueue() -> (any SampleQueue<Sample>)? {
     state.withLock { state in
       while state.sources.count > 1, state.sources[0].isOver { state.sources.removeFirst() }
@@ -264,8 +264,8 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     if taking.withLock({ _ in queue.prepare() }) { return true }
     if hasHandler {
       guard let sample = taking.withLock({ _ in queue.take() }) else { return true }
-      // If the handler is gone, the output was stopped meanwhile. The sample is then released and
-      // not delivered.
+      // If no handler is set any more, the output was stopped meanwhile. The sample is then
+      // released and not delivered.
       state.withLock { $0.handler }?(sample)
     } else {
       // The waiting continuation is claimed before a sample is removed from the queue. If

@@ -25,7 +25,7 @@ public struct VideoDataSettings: Hashable, Sendable {
     (self.pixelFormat, self.width, self.height) = (pixelFormat, width, height)
   }
 
-  /// The size of the converted sample for a frame of the given size.
+  /// The width and height to which a frame of the given size is converted.
   func size(ofFrame width: Int, _ height: Int) -> (width: Int, height: Int) {
     func part(_ length: Int, _ numerator: Int, _ denominator: Int) -> Int {
       max(1, Int((Double(length) * Double(numerator) / Double(denominator)).rounded()))

@@ -21,7 +21,7 @@ final class VideoSampleQueue: SampleQueue {
   /// The format that the samples are converted to.
   private let settings: VideoDataOutput.SettingsBox
   private let converter = SampleConverter()
-  /// The oldest frame, once it is converted.
+  /// The oldest frame in the queue, if it is already converted.
   private let converted = Mutex<SampleBuffer?>(nil)
 
   init(
@@ -53,7 +53,7 @@ final class VideoSampleQueue: SampleQueue {
 
   /// Drops the oldest frame if the output holds more than its share of the buffers.
   ///
-  /// That happens when another output joins, because the share then becomes smaller.
+  /// The output holds too many after another output has joined, because its share is then smaller.
   func dropSurplus() -> Bool {
     guard ring.count > 0, !ring.beginsWithNote, options.isOverShare,
       case .held(let heldBuffer, let observation, _)? = ring.pop()
@@ -101,7 +101,7 @@ final class VideoSampleQueue: SampleQueue {
     return false
   }
 
-  /// The conversion that a frame needs.
+  /// The conversion that a frame needs before its delivery.
   private func work(for frame: FrameObservation) -> SampleConverter.Work {
     // Frames with inter-frame prediction cannot be decoded alone, so they are not converted.
     guard isConvertible else { return SampleConverter.Work() }
