@@ -10,7 +10,7 @@ package import OvercrankMediaCore
 package struct BouncingBall: Hashable, Sendable {
   /// The greatest height of the ball's lowest point above the ground, in meters.
   package let height: Rational
-  /// The time from one contact to the next, in seconds.
+  /// The time from one contact with the ground to the next, in seconds.
   package let period: Rational
 
   /// The supported heights of the bounces, in meters.
@@ -39,7 +39,7 @@ package struct BouncingBall: Hashable, Sendable {
   /// The acceleration of the ball by gravity, in meters per second squared.
   package var gravity: Rational { 8 * height / (period * period) }
 
-  /// The number of the last contact at or before a time in seconds.
+  /// The number of the last contact with the ground at or before a time in seconds.
   ///
   /// Contact 0 is at time 0.
   package func lastContact(at time: Rational) -> Int64 {
@@ -47,10 +47,10 @@ package struct BouncingBall: Hashable, Sendable {
     return Int64(clamping: number)
   }
 
-  /// The time of a contact, in seconds.
+  /// The time at which the ball touches the ground for the given contact number, in seconds.
   package func time(ofContact number: Int64) -> Rational { Rational(number) * period }
 
-  /// The position of the ball's lowest point above the ground in meters, at a time in seconds.
+  /// The height of the ball's lowest point above the ground in meters, at a time in seconds.
   package func height(at time: Rational) -> Rational {
     let share = time / period - Rational(lastContact(at: time))
     return height * (4 * share * (1 - share))

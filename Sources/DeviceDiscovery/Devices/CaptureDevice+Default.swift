@@ -53,7 +53,7 @@ extension CaptureDevice {
     }
   }
 
-  /// The default among several devices, or nil if the list is empty.
+  /// The device in a list that is chosen as the default, or nil if the list is empty.
   ///
   /// Devices that can be opened come first, then those that cannot, then virtual devices. Within
   /// each group, external devices come before built-in ones. Among equals, the first in the list is

@@ -56,7 +56,7 @@ extension CaptureDevice {
       recovery: "leave that out")
   }
 
-  /// Finds a device in a list by its index (`cam0`), its id or part of its id.
+  /// Finds a device in a list by its index in the list (`cam0`), its id or part of its id.
   static func find(
     _ name: String, among devices: [CaptureDevice]
   ) throws(MediaError) -> CaptureDevice {
@@ -99,7 +99,7 @@ extension CaptureDevice {
       recovery: "play it as a camera with: file:\(path)")
   }
 
-  /// The device whose node is at a path, or at the end of a symbolic link.
+  /// The device whose node is at a path, or at the end of a symbolic link at that path.
   private static func node(_ path: String) throws(MediaError) -> CaptureDevice {
     do throws(DeviceError) {
       let node = try VideoDevice(opening: path)

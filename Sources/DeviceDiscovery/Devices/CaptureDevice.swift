@@ -55,11 +55,12 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
   public let kind: Kind
   /// The media types that the device provides.
   public let media: [MediaType]
-  /// The reason why the device could not be queried, as one line of text, or nil.
+  /// The reason why the device could not be queried, as one line of text; nil if it could be
+  /// queried.
   public internal(set) var problem: String?
   /// Whether the device could not be queried because this user lacks permission.
   var isForbidden = false
-  /// Whether the device is external, built-in or virtual.
+  /// Whether the device is external, built into the machine, or virtual.
   public internal(set) var deviceType: DeviceType
   /// The direction that the camera faces, if the driver or the firmware reports it.
   public internal(set) var position = Position.unspecified
@@ -250,7 +251,7 @@ extension CaptureDevice {
 }
 
 extension ModeRequest {
-  /// The advice for a request that matches no mode.
+  /// The advice in the error for a request that matches no mode.
   fileprivate func advice(
     among formats: [CaptureFormat], _ sizeRanges: [FrameSizeRange], of device: String
   ) -> Recovery {

@@ -76,7 +76,7 @@ final class DeviceMonitor: Sendable {
     /// They are reported once udev has set their permissions.
     var held: Set<String> = []
     var microphones: [CaptureDevice] = []
-    /// The devices that were last reported.
+    /// The devices as they were last reported to the program.
     ///
     /// Their ids are unique.
     var reported: [CaptureDevice] = []
@@ -102,7 +102,7 @@ final class DeviceMonitor: Sendable {
     return [directory, "\(directory)/by-id", "\(directory)/by-path"]
   }
 
-  /// Begins to watch and reports the present devices.
+  /// Begins to watch for changes, and returns each present device as added.
   func begin() -> [CaptureDeviceChange] {
     watch.add(directory)
     return state.withLock { state in
@@ -114,7 +114,7 @@ final class DeviceMonitor: Sendable {
     }
   }
 
-  /// Reports the changes since the last call.
+  /// Returns the changes since the last call of this method or of `begin()`.
   func update() -> [CaptureDeviceChange] {
     let events = watch.take()
     return state.withLock { state in
@@ -137,8 +137,8 @@ final class DeviceMonitor: Sendable {
           inspect(path, identity, &state)
         }
         replaced = nodes.gone
-        // udev creates its links after the node. The id of a device depends on the links, so it may
-        // change now.
+        // udev creates its links after the node. The id of a device depends on the links, so the id
+        // may change now.
         for (path, camera) in state.cameras {
           let node = SystemFiles.resolved(path) ?? path
           state.cameras[path] = camera.renamed(
@@ -203,9 +203,9 @@ final class DeviceMonitor: Sendable {
 
   private func inspect(_ path: String, _ identity: DeviceIdentity, _ state: inout State) {
     // Until udev sets the permissions of a new node, only its owner may open it. Such a node is
-    // held back and not reported as forbidden. When udev changes its mode, another event follows.
-    // The mode must be read before the probe, because udev may change it right after a failed
-    // probe.
+    // held back and not reported as forbidden. When udev changes the permissions, another event
+    // follows. The mode must be read before the probe, because udev may change the permissions
+    // right after a failed probe.
     let isForOwnerOnly = SystemFiles.isForOwnerOnly(path)
     let node = NodeProbe(path, identity)
     if node.isForbidden, state.cameras[path] == nil, isForOwnerOnly {

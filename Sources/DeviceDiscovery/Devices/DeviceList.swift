@@ -5,8 +5,8 @@ import OvercrankV4L2
 
 /// The devices of the machine, with warnings about nodes that could not be queried.
 public struct DeviceList: RandomAccessCollection, Sendable {
-  /// The cameras by node number, then the synthetic camera, then the microphones by card and device
-  /// number.
+  /// The cameras in order of node number, then the synthetic camera, then the microphones in order
+  /// of card and device number.
   public let devices: [CaptureDevice]
   /// One line for each node that could not be queried.
   public let warnings: [String]
@@ -104,7 +104,8 @@ extension CaptureDevice {
 
 /// The result of probing a device node.
 struct NodeProbe {
-  /// The camera of the node, or nil if the node is gone or belongs to another kind of device.
+  /// The camera of the node, or nil if the node is gone or belongs to a device that is not a
+  /// camera.
   let device: CaptureDevice?
   /// The reason why the node could not be queried, or nil.
   let warning: String?
@@ -138,9 +139,9 @@ struct NodeProbe {
     }
   }
 
-  /// Whether a node is the first one of its device.
+  /// Whether a node is the first node of its device.
   ///
-  /// The first node is the one that captures video.
+  /// The first node of a camera captures video.
   private static func isFirstNode(_ path: String) -> Bool {
     let name = path.lastPathComponent
     return SystemFiles.firstLine(of: "/sys/class/video4linux/\(name)/index") ?? "0" == "0"

@@ -15,7 +15,7 @@ extension CaptureDevice {
     case back
   }
 
-  /// Whether a device is plugged in, built into the machine, or only software.
+  /// Whether a device is plugged in, is built into the machine, or exists only as software.
   public enum DeviceType: String, Hashable, Sendable, CaseIterable {
     /// The device is plugged in.
     case external

@@ -6,7 +6,7 @@ import OvercrankMediaCore
 struct DeviceSpecifier {
   /// The whole device name.
   let name: String
-  /// The text between the kind and the options, which may be empty.
+  /// The possibly empty text between the kind, such as `file:`, and the options.
   let subject: String
   /// The options in the order in which the device name contains them.
   let options: [(key: String, value: String)]

@@ -5,8 +5,8 @@ import Glibc
 public import OvercrankMediaCore
 
 extension CaptureDevice {
-  /// The most recently preferred camera among those present, or the default camera if none of them
-  /// was preferred.
+  /// The most recently preferred camera among those present, or the default camera if none of those
+  /// present was ever preferred.
   ///
   /// Corresponds to `AVCaptureDevice.userPreferredCamera`. Preferences are stored by ``id``, in a
   /// file shared by all programs of this user. If the file cannot be read, the default camera is
@@ -35,7 +35,7 @@ extension CaptureDevice {
   }
 }
 
-/// The file of the cameras that a user preferred, the latest first.
+/// The file that lists the cameras that a user preferred, the latest first.
 struct PreferredCameras: Sendable {
   /// The greatest number of stored cameras.
   static let capacity = 8
@@ -70,7 +70,8 @@ struct PreferredCameras: Sendable {
     return Array(lines.prefix(Self.capacity).map(String.init))
   }
 
-  /// The camera in a list that was stored most recently, or nil if none of them was stored.
+  /// Among the given cameras, the one that was stored most recently; nil if none of them was
+  /// stored.
   func latest(among cameras: [CaptureDevice]) -> CaptureDevice? {
     for id in ids {
       if let camera = cameras.first(where: { $0.id == id }) { return camera }

@@ -9,7 +9,7 @@ package import OvercrankMediaCore
 package struct SyntheticCamera: Hashable, Sendable {
   /// The size, rate and pixel format in the name.
   ///
-  /// Parts that the name lacks come from the selected mode.
+  /// A size, rate or pixel format that the name lacks comes from the selected mode.
   package let fixed: ModeRequest?
   /// The fraction of frames that the camera drops on purpose, from 0 to 1.
   package let dropShare: Rational
@@ -115,13 +115,13 @@ package struct SyntheticCamera: Hashable, Sendable {
     self.scene = try scene.scene()
   }
 
-  /// The listed modes: three sizes, four rates and three formats, limited to those that the name
-  /// allows.
+  /// The listed modes: three sizes, four rates and three pixel formats, each replaced by the one in
+  /// the device name if the name contains one.
   package var formats: [CaptureFormat] {
     formats(size: fixed?.size, rate: fixed?.rate, fourcc: fixed?.fourcc)
   }
 
-  /// The modes for a request.
+  /// The modes that match a request.
   ///
   /// The modes may have sizes and rates that ``formats`` does not list.
   ///
@@ -173,7 +173,8 @@ package struct SyntheticCamera: Hashable, Sendable {
       return nil
     }
     let share = isPercent ? number / 100 : number
-    // If the text has too many digits, the rational is invalid. It then compares as greater than 1.
+    // If the text has too many digits, the rational is invalid. An invalid rational compares as
+    // greater than 1.
     return share >= 0 && share <= 1 ? share : nil
   }
 }

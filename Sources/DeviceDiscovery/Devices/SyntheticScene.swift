@@ -21,7 +21,7 @@ package enum SyntheticScene: Hashable, Sendable {
 }
 
 extension SyntheticScene {
-  /// The options of a device name that select a scene.
+  /// The options of a device name that select the scene of the synthetic camera.
   struct Options {
     private let parts: DeviceSpecifier
     private var isPattern = false

@@ -6,7 +6,7 @@ public import OvercrankMediaCore
 ///
 /// Corresponds to `AVCaptureDevice.Format`. A camera with discrete rates has one format for each
 /// rate. A camera with a range of rates has one format for the range. Two formats are equal if they
-/// describe the same mode, even if the camera's controls had different ranges when they were
+/// describe the same mode, even if the camera's controls had different ranges when the formats were
 /// listed.
 public struct CaptureFormat: Hashable, Sendable, Identifiable {
   /// The text that selects the mode, such as `320x180@60/yuyv`.
@@ -36,7 +36,8 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
   public let exceedsSource: Bool
   /// The frame rates of the format.
   public let frameRateRange: FrameRateRange
-  /// The index in the driver's list, from 0, in the driver's order of preference.
+  /// The index of the format, from 0, in the driver's list, which is in the driver's order of
+  /// preference.
   public let driverOrder: Int
   /// The ranges of the camera's controls.
   let capabilities: FormatCapabilities
@@ -139,6 +140,6 @@ extension CaptureFormat {
 }
 
 extension FrameRate {
-  /// The rate as written in a mode: `60`, `60000/1001`.
+  /// The rate in the form that a mode's text contains: `60`, `60000/1001`.
   var modeText: String { denominator == 1 ? "\(numerator)" : "\(numerator)/\(denominator)" }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The color model of a format.
+/// The color model of a camera's format.
 ///
 /// The cases are ordered, the most useful one first.
 public enum ColorModel: Int, Hashable, Sendable, Comparable {

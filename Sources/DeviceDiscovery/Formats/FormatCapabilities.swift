@@ -3,13 +3,14 @@
 public import OvercrankMediaCore
 import OvercrankV4L2
 
-/// The ranges of a camera's controls, as reported by its driver.
+/// The ranges of a camera's zoom, exposure and ISO controls, and whether it has image
+/// stabilization.
 package struct FormatCapabilities: Sendable {
   var maxZoomFactor = 1.0
   var stabilizes = false
   var exposureDurations: ClosedRange<MediaTime>?
   var isoValues: ClosedRange<Double>?
-  /// The manual exposure duration at the time of the query, or nil if exposure was automatic.
+  /// The manual exposure duration when the controls were read, or nil if exposure was automatic.
   var exposureDuration: MediaTime?
 
   package init() {}

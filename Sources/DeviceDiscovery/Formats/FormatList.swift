@@ -14,11 +14,11 @@ public struct FormatList: Sendable {
   public let sizeRanges: [FrameSizeRange]
   /// The device's inputs, or nil for a device without input selection.
   public internal(set) var inputs: InputConnectors?
-  /// One line for each invalid entry of the driver.
+  /// One line of text for each invalid entry in the driver's lists.
   public internal(set) var warnings: [String]
 }
 
-/// A source of format enumerations: a device, or a table in a test.
+/// A source of lists of formats, sizes and frame intervals: a device, or a table in a test.
 protocol FormatSource: ~Copyable {
   borrowing func formats() throws(DeviceError) -> [V4L2PixelFormat]
   borrowing func sizes(of fourcc: UInt32) throws(DeviceError) -> DriverSizes
@@ -226,7 +226,7 @@ extension FrameRateRange {
   /// The greatest pixel rate of HDMI 2.1: 7680x4320 pixels at 60 fps.
   private static let maximumPixels = Rational(7680 * 4320 * 60 as Int64)
 
-  /// Whether a size at the highest rate exceeds the incoming signal.
+  /// Whether a frame size, at the highest rate of this range, exceeds the incoming signal.
   ///
   /// If the size of the signal is unknown, the limit is the greatest pixel rate of HDMI 2.1.
   fileprivate func exceedsSource(at size: DriverSize, _ incoming: IncomingSignal?) -> Bool {

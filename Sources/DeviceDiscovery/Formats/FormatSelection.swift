@@ -39,7 +39,7 @@ public enum FormatSelection {
     return best?.format
   }
 
-  /// A format with the properties by which formats are compared.
+  /// A storable format, with the properties by which the fastest format is chosen.
   private struct Rank {
     let format: CaptureFormat
     let known: FourCCFormat

@@ -13,7 +13,7 @@ public struct FourCC: RawRepresentable, Hashable, Sendable {
   /// Creates a code from its V4L2 number.
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-  /// Parses a code in the form of ``description``: `YUYV`, `Y16`, `Y16-BE`, `0x00000001`.
+  /// Parses a code as ``description`` writes it: `YUYV`, `Y16`, `Y16-BE`, `0x00000001`.
   ///
   /// Codes are case-sensitive. Returns nil for invalid text.
   public init?(_ text: String) {

@@ -45,12 +45,12 @@ public struct FrameRateRange: Hashable, Sendable, CustomStringConvertible {
   /// The longest frame duration in seconds, which belongs to the lowest rate.
   public var maxFrameDuration: MediaTime { minFrameRate.frameDuration }
 
-  /// Whether a rate lies exactly in the range and on its steps.
+  /// Whether a rate lies in the range and, if the range has a step, exactly on a step.
   public func contains(_ rate: FrameRate) -> Bool {
     guard minFrameRate <= rate, rate <= maxFrameRate else { return false }
     guard frameDurationStep != nil, rate != minFrameRate else { return true }
-    // A rate is on the grid if its number of steps is a whole number. On overflow the number is an
-    // invalid rational, whose denominator is not 1 either, so the rate is rejected.
+    // A rate is supported if the number of steps to its duration is a whole number. On overflow the
+    // number is an invalid rational, whose denominator is not 1 either, so the rate is rejected.
     return steps(to: rate).denominator == 1
   }
 

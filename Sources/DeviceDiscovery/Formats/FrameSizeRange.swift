@@ -63,8 +63,8 @@ public struct FrameSizeRange: Hashable, Sendable, CustomStringConvertible {
       height: side(size.height, smallest.height, largest.height, step.height))
   }
 
-  /// The sizes to list: the smallest, the largest, common sizes, and those given sizes that lie on
-  /// the grid.
+  /// The sizes of the range to list: the smallest, the largest, common sizes, and those of the
+  /// given sizes that lie on the grid.
   func sizesToList(besides others: [ModeRequest.Size]) -> [ModeRequest.Size] {
     let between = (Self.wellKnown + others).filter {
       contains($0) && $0 != smallest && $0 != largest
@@ -90,7 +90,7 @@ extension ModeRequest.Size: CustomStringConvertible {
   /// Width and height fit a signed 32-bit integer, so the product cannot overflow.
   var area: Int { width * height }
 
-  /// The size as 32-bit numbers for the driver, or nil if it does not fit.
+  /// The size as 32-bit numbers for the driver, or nil if a number does not fit.
   var driverSize: DriverSize? {
     guard let width = UInt32(exactly: width), let height = UInt32(exactly: height) else {
       return nil

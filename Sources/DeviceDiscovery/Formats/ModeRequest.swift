@@ -161,7 +161,8 @@ extension ModeRequest: CustomStringConvertible {
 extension FrameRate {
   /// The absolute difference of two rates, in frames per second.
   fileprivate func distance(to other: FrameRate) -> Rational {
-    // All four numbers have at most 32 bits, so the products fit 128 bits.
+    // The numerators and denominators of both rates have at most 32 bits, so their products fit 128
+    // bits.
     let apart =
       Int128(numerator) * Int128(other.denominator) - Int128(other.numerator) * Int128(denominator)
     let below = Int128(denominator) * Int128(other.denominator)

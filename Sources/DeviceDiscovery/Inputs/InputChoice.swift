@@ -22,7 +22,7 @@ package struct InputChoice: Hashable, Sendable {
   /// The options as text, without the question mark.
   let text: String
 
-  /// Splits the options from a device's name.
+  /// Separates the input options from the rest of a device's name.
   ///
   /// - Returns: The name without options, and the parsed options or nil.
   /// - Throws: `MediaError` with `.badName` for unknown or invalid options.
@@ -169,7 +169,7 @@ extension InputChoice {
 
   /// The index of the input with a number or a name, or nil if there is none.
   ///
-  /// A part of an input's name suffices if the name of no other input contains it.
+  /// A part of the input's name suffices if no other input's name contains that part.
   static func index(of text: String, among inputs: [DriverInput]) -> UInt32? {
     if let number = UInt32(text) { return inputs.first { $0.index == number }?.index }
     let name = text.lowercased()

@@ -79,7 +79,7 @@ public struct InputConnectors: Hashable, Sendable {
   public internal(set) var detectedTimings: VideoTimings?
   /// The reason why no timings could be detected, as one line of text.
   ///
-  /// Nil if they were detected, or if the input has no detection.
+  /// Nil if timings were detected, or if the input cannot detect timings.
   public internal(set) var detectionProblem: String?
 }
 

@@ -24,7 +24,7 @@ public struct VideoTimings: Hashable, Sendable, CustomStringConvertible {
 
   /// The exact frame rate, or nil if the timings define none.
   public var frameRate: FrameRate? {
-    // The totals are sums of a few 32-bit numbers, so the product fits 128 bits.
+    // The total width and height are sums of a few 32-bit numbers, so their product fits 128 bits.
     let pixels = Int128(driver.totalWidth) * Int128(driver.totalHeight)
     let rate = Rational(Int128(driver.pixelClock), over: pixels)
     let isReduced = driver.flags & DriverTimings.reducedRate != 0
@@ -110,8 +110,8 @@ private struct CoordinatedTiming {
     let line = (Self.second - retrace * rate) / ((height + frontLines) * rate)
     guard line > 0, roundedWidth > 0 else { return nil }
     let syncAndBack = max(retrace / line + 1, syncLines + frontLines)
-    // The blanking as a fraction of the line, in 1/1000 percent. It is 30 % minus 0.3 % per
-    // microsecond of line time.
+    // The blanking as a fraction of the line, in 1/1000 percent. CVT defines it as 30 % minus 0.3 %
+    // per microsecond of line time, and at least 20 %.
     let blankShare = max(20_000, 30_000 - 300 * line / 1000)
     let blank =
       (roundedWidth * blankShare / (100_000 - blankShare)) / (2 * Self.cell) * (2 * Self.cell)

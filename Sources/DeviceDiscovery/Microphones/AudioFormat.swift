@@ -27,7 +27,7 @@ public struct AudioFormat: Hashable, Sendable, Identifiable {
 
     /// The number of significant bits of a sample.
     ///
-    /// A floating-point number has 24.
+    /// A 32-bit floating-point number has 24.
     var precision: Int {
       switch self {
       case .s16: 16
@@ -36,7 +36,7 @@ public struct AudioFormat: Hashable, Sendable, Identifiable {
       }
     }
 
-    /// The corresponding type of the ALSA module.
+    /// The corresponding sample format of the ALSA module.
     package var layout: SampleLayout {
       switch self {
       case .s16: .s16
@@ -104,7 +104,8 @@ extension CaptureDevice {
         // Cards with many channels may support every number of channels. Only numbers up to 8 and
         // the greatest number are listed.
         for count in counts where count <= 8 || count == counts.upperBound {
-          // The card may not support every number in its range. An unsupported number is skipped.
+          // The card may not support every number of channels in the range that it reports. An
+          // unsupported number is skipped.
           let choice = AudioChoice(layout: layout, channelCount: count)
           guard let rates = try? device.abilities(choosing: choice).rates else { continue }
           for rate in rates {
@@ -121,8 +122,8 @@ extension CaptureDevice {
 
   /// The default format for recording.
   ///
-  /// It is the format with the rate nearest to 48,000 Hz. Among those, the channel count nearest to
-  /// two decides, then the most bits.
+  /// It is the format with the rate nearest to 48,000 Hz. Among formats with that rate, the channel
+  /// count nearest to two decides, then the most bits.
   ///
   /// - Throws: `MediaError` with `.noMatchingFormat` if no format is usable, or as
   ///   ``audioFormats()`` does.

@@ -32,7 +32,7 @@ extension MicrophoneList {
         continue
       }
       let error = ALSAError(.describe, node.hardwareName, code: -result)
-      // If the device was removed after it was listed, it is ignored. Other errors become warnings.
+      // A device that was removed after it was listed is ignored. Other errors become warnings.
       if error.reason == .notFound { continue }
       warnings.append("\(error.description); \(error.recovery)")
       guard error.reason == .noPermission || error.reason == .busy else { continue }
@@ -107,7 +107,7 @@ struct AudioCardLine: Hashable {
 
   /// Parses a line.
   ///
-  /// Returns nil for the second line of each card, which contains only its location.
+  /// Returns nil for the second line of each card, which contains only the card's location.
   init?(_ line: String) {
     guard let (start, rest) = Self.halves(line, at: " ["), let number = UInt32(start.trimmed),
       let (_, label) = Self.halves(rest, at: "]: "),
