@@ -7,9 +7,9 @@ import CVideo4Linux
 /// All other code works with planes; a single-planar buffer has one plane. Only this file handles
 /// how the requests of the two APIs differ.
 package enum BufferKind: Hashable, Sendable {
-  /// One memory block, described by the `v4l2_buffer` itself.
+  /// One memory block for each buffer, described by the `v4l2_buffer` itself.
   case singlePlanar
-  /// One or more memory blocks, each described by a `v4l2_plane`.
+  /// One or more memory blocks for each buffer, each described by a `v4l2_plane`.
   case multiPlanar
 
   /// The `V4L2_BUF_TYPE_…` value for requests with this buffer API.
@@ -55,7 +55,7 @@ extension VideoDevice {
         buffer.m.planes = planes.baseAddress
         buffer.length = UInt32(space)
         let result = control(request, &buffer)
-        // The array has space for the maximum number of planes. The driver returns the actual
+        // The array of planes has space for the maximum number. The driver returns the actual
         // number.
         let count = min(space, Int(buffer.length))
         return read(result, buffer, UnsafeBufferPointer(rebasing: planes.prefix(count)))
@@ -65,7 +65,8 @@ extension VideoDevice {
 }
 
 extension v4l2_plane {
-  /// The part of the plane's memory that the frame uses, without the part that exceeds the mapping.
+  /// The bytes of the frame in the plane's memory, without any part that lies outside the mapped
+  /// memory.
   ///
   /// `bytesused` counts from the start of the memory and includes the header of `data_offset`
   /// bytes, so the header is skipped.

@@ -15,8 +15,8 @@ package struct CropRectangle: Hashable, Sendable {
 }
 
 extension BufferQueue {
-  /// Reads the part of the image that fills the frames: `VIDIOC_G_SELECTION` with
-  /// `V4L2_SEL_TGT_CROP`.
+  /// Reads the crop rectangle, which is the part of the captured image that the frames contain:
+  /// `VIDIOC_G_SELECTION` with `V4L2_SEL_TGT_CROP`.
   ///
   /// - Throws: ``DeviceError`` with the operation `.readCrop`. The reason is `.notSupported` if the
   ///   driver cannot crop.
@@ -27,11 +27,12 @@ extension BufferQueue {
     return CropRectangle(selection.r)
   }
 
-  /// Selects the part of the image that fills the frames: `VIDIOC_S_SELECTION`.
+  /// Sets the crop rectangle, which is the part of the captured image that the frames contain:
+  /// `VIDIOC_S_SELECTION`.
   ///
   /// May be called while the stream is on.
   ///
-  /// - Returns: The part that the driver granted.
+  /// - Returns: The crop rectangle that the driver granted.
   /// - Throws: ``DeviceError`` with the operation `.setCrop`. The reason is `.busy` if the driver
   ///   would have to change the format.
   package func setCrop(_ crop: CropRectangle) throws(DeviceError) -> CropRectangle {
@@ -50,7 +51,8 @@ extension BufferQueue {
 
   private func selection() -> v4l2_selection {
     var selection = v4l2_selection()
-    // The single-planar type, also for multi-planar nodes (Linux 4.13 and later take either).
+    // The single-planar type is used for multi-planar nodes too: Linux 4.13 and later accept
+    // either.
     selection.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
     selection.target = UInt32(V4L2_SEL_TGT_CROP)
     return selection

@@ -93,8 +93,8 @@ package final class BufferQueue: ControlChannel, Sendable {
     for buffer in buffers { buffer.unmap(device.calls) }
   }
 
-  /// Ends the capture: restores the controls that were changed for it, removes the capture from the
-  /// shared handles, and releases the priority that was kept for it.
+  /// Ends the capture: restores the controls that were changed for the capture, removes it from the
+  /// shared handles, and releases the priority that was kept until its end.
   private func leave() {
     restoreChanges()
     device.calls.handles.endCapture(device.handle)
@@ -147,8 +147,8 @@ package final class BufferQueue: ControlChannel, Sendable {
     try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMOFF, &type), .stop, path)
   }
 
-  /// The driver's memory that contains the frames of a buffer, or nil if frames are copied to other
-  /// memory.
+  /// The driver's memory that contains the frames of the buffer with an index, or nil if frames are
+  /// copied to other memory.
   func frameMemory(_ index: Int) -> UnsafeRawBufferPointer? {
     buffers.indices.contains(index) ? buffers[index].frameMemory : nil
   }
@@ -184,7 +184,7 @@ package final class BufferQueue: ControlChannel, Sendable {
     try device.subscribe(to: .control(control, includesOwn: true))
   }
 
-  /// Discards the changes that the driver has reported and that were not read yet.
+  /// Discards the control changes that the driver has reported and that were not read yet.
   package func discardChanges() { while device.pendingEvent() != nil {} }
 
   /// Waits for the next frame: poll(2), then one `VIDIOC_DQBUF`.
@@ -242,7 +242,7 @@ package final class BufferQueue: ControlChannel, Sendable {
   }
 }
 
-/// A dequeued frame, valid until its buffer is returned.
+/// A dequeued frame, valid until its buffer is returned to the driver.
 package struct Dequeued {
   /// The clock of a driver's timestamps.
   package enum Clock: Sendable {

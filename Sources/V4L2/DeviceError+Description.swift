@@ -23,7 +23,7 @@ extension DeviceError {
   ///
   /// Usually this is the kernel's text for the errno. In some cases that text would mislead: "No
   /// space left on device" for a full bus, "Link has been severed" for a missing signal. This
-  /// property then returns its own text.
+  /// property then returns a text of this library.
   private var explanation: String {
     switch reason {
     case .notAVideoDevice: "it is not a video device"

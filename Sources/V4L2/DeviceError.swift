@@ -81,7 +81,7 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
   package let operation: Operation
   /// The path of the node.
   package let path: String
-  /// The errno, above zero.
+  /// The errno of the failed call, above zero.
   ///
   /// See errno(3).
   package let code: Int32
@@ -126,8 +126,8 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Whether the call failed because the driver cannot read or set a frame duration: it lacks
-  /// `V4L2_CAP_TIMEPERFRAME` or does not support the request.
+  /// Whether the call failed because the driver cannot read or set a frame duration: the driver
+  /// lacks `V4L2_CAP_TIMEPERFRAME` or does not support the request.
   package var keepsNoFrameDuration: Bool {
     (operation == .setFrameDuration || operation == .readFrameDuration)
       && (code == ENOTSUP || code == ENOTTY)
@@ -145,14 +145,14 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// Creates the error of a call that has just failed.
   ///
-  /// If the device is busy, finds the programs that have it open.
+  /// If the device is busy, also finds the programs that have the device open.
   init(failing operation: Operation, _ path: String, code: Int32, control: String? = nil) {
     self.init(
       operation, path, code: code, holders: code == EBUSY ? DeviceHolder.find(of: path) : [],
       control: control)
   }
 
-  /// The same error with another operation and a control.
+  /// The same error, attributed to another operation and to a control.
   func during(_ operation: Operation, _ control: String?) -> DeviceError {
     DeviceError(operation, path, code: code, holders: holders, control: control)
   }

@@ -99,7 +99,8 @@ package final class DeviceHandle: ControlChannel, Sendable {
       state.keepsSettings = false
       return state.isLocked
     }
-    // Errors are ignored: if the device is lost, its priorities are gone too.
+    // Errors are ignored. If the device is lost, the priorities of its handles no longer exist
+    // anyway.
     if !isLocked { try? share() }
   }
 
@@ -112,8 +113,8 @@ package final class DeviceHandle: ControlChannel, Sendable {
 
   /// Sets a control until ``restoreChanges()`` is called.
   ///
-  /// The request is made through `channel`, because the lock on the settings may be held by that
-  /// handle and not by this one.
+  /// The request is made through `channel`, because another handle than this one, that of
+  /// `channel`, may hold the lock on the settings.
   func change(
     _ control: DeviceControl, to value: ControlValue, through channel: DeviceHandle
   ) throws(DeviceError) -> ControlValue {

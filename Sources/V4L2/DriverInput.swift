@@ -51,7 +51,7 @@ package struct DriverInput: Hashable, Sendable {
   package var hasNoSignal: Bool { has(V4L2_IN_ST_NO_SIGNAL) }
   /// Whether the signal has no color.
   package var hasNoColor: Bool { has(V4L2_IN_ST_NO_COLOR) }
-  /// Whether the device cannot synchronize to the signal.
+  /// Whether the device cannot synchronize to the input signal.
   package var hasNoLock: Bool {
     has(V4L2_IN_ST_NO_H_LOCK) || has(V4L2_IN_ST_NO_V_LOCK) || has(V4L2_IN_ST_NO_SYNC)
       || has(V4L2_IN_ST_NO_CARRIER)

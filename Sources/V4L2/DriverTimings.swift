@@ -4,7 +4,8 @@ import CVideo4Linux
 
 /// Digital video timings of an interface such as HDMI: `V4L2_DV_BT_656_1120`.
 package struct DriverTimings: Hashable, Sendable {
-  /// The blanking interval of a line, in pixels, or of a field, in lines.
+  /// The horizontal blanking interval of a line, in pixels, or the vertical blanking interval of a
+  /// field, in lines.
   ///
   /// The front porch comes first, then the sync pulse, then the back porch.
   package struct Blanking: Hashable, Sendable {
@@ -52,7 +53,7 @@ package struct DriverTimings: Hashable, Sendable {
   package var secondField = Blanking(
     frontPorch: 0, sync: 0, backPorch: 0, isSyncPositive: false)
   package var standards: Standards
-  /// The timing flags, `V4L2_DV_FL_…`.
+  /// The flags of the timings, `V4L2_DV_FL_…`.
   package var flags: UInt32 = 0
   /// The video identification code (VIC) of CTA-861, or 0 if the timings have none.
   package var vic: UInt8 = 0

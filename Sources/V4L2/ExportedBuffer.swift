@@ -9,7 +9,7 @@ import Glibc
 package struct ExportedBuffer: ~Copyable {
   /// The descriptor of the dma-buf.
   package let descriptor: CInt
-  /// The same memory, mapped into this process while its queue exists.
+  /// The memory of the buffer, mapped into this process while the buffer's queue exists.
   package let memory: UnsafeRawBufferPointer
 
   /// Takes ownership of the descriptor of a dma-buf.

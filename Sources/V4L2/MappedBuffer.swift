@@ -66,8 +66,8 @@ struct MappedBuffer {
 
   /// Returns the frame as one contiguous buffer, into which several planes are copied.
   ///
-  /// If a plane has fewer bytes than expected, the frame ends there. The caller then sees that it
-  /// is too short.
+  /// If a plane has fewer bytes than expected, the frame ends after them. The caller then sees that
+  /// the frame is too short.
   func frame(_ answers: UnsafeBufferPointer<v4l2_plane>) -> UnsafeRawBufferPointer {
     guard !joined.isEmpty else {
       guard let plane = planes.first, let answer = answers.first else {

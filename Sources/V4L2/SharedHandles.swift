@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// The handles that the parts of a program share, by the path of the node.
+/// The device handles that the parts of this program share, by the path of the device node.
 ///
 /// All calls may come from any thread.
 package final class SharedHandles: Sendable {
@@ -37,7 +37,7 @@ package final class SharedHandles: Sendable {
 
   // MARK: - Settings
 
-  /// The handle that holds the lock on a node, or nil if this program has not locked it.
+  /// The handle that holds the lock on a node, or nil if this program has not locked the node.
   func holder(of path: String) -> DeviceHandle? {
     state.withLock { $0.entries[path]?.holder.handle }
   }
@@ -48,7 +48,7 @@ package final class SharedHandles: Sendable {
 
   /// Removes a handle as the holder of the lock.
   ///
-  /// Returns false if it did not hold the lock.
+  /// Returns false if the handle did not hold the lock.
   func removeHolder(_ handle: DeviceHandle) -> Bool {
     state.withLock { state in
       guard state.entries[handle.path]?.holder.handle === handle else { return false }
@@ -59,7 +59,8 @@ package final class SharedHandles: Sendable {
 
   // MARK: - Capture
 
-  /// The handle by which this program captures from a node, or nil if it does not.
+  /// The handle by which this program captures from a node, or nil if it does not capture from the
+  /// node.
   func capturing(_ path: String) -> DeviceHandle? {
     state.withLock { $0.entries[path]?.capturing.handle }
   }
@@ -81,7 +82,8 @@ package final class SharedHandles: Sendable {
     state.withLock { $0.entries[path]?.isStreaming ?? false }
   }
 
-  /// Records that the stream of a node was started or is about to stop, and calls the observers.
+  /// Records that the stream of a node was started or is about to stop, and calls the node's
+  /// observers.
   package func setStreaming(_ isStreaming: Bool, _ path: String) {
     let observers: [@Sendable (Bool) -> Void] = state.withLock { state in
       let wasStreaming = state.entries[path]?.isStreaming ?? false

@@ -171,7 +171,7 @@ extension VideoDevice {
 
   /// Reads one entry of a list.
   ///
-  /// Returns false at the end, or if the driver has no such list.
+  /// Returns false at the end of the list, or if the driver has no such list.
   borrowing func has<Entry>(
     _ request: UInt, _ entry: inout Entry, _ operation: DeviceError.Operation
   ) throws(DeviceError) -> Bool {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension VideoDevice {
-  /// The handles that the parts of this program share.
+  /// The handles of device nodes that the parts of this program share.
   package var handles: SharedHandles { handle.calls.handles }
 
-  /// Shares the handle by which this program captures from a node, or returns nil if it does not.
+  /// Shares the handle by which this program captures from a node, or returns nil if it does not
+  /// capture from the node.
   package init?(capturingAt path: String) {
     guard let handle = DeviceSystem.calls.handles.capturing(path) else { return nil }
     self.init(handle)
@@ -16,7 +17,8 @@ extension VideoDevice {
   /// Calls a closure with a handle through which settings can be changed.
   ///
   /// This is the handle of this program that holds the lock, because the driver rejects changes
-  /// through any other handle. If this program holds no lock, it is this value's own handle.
+  /// through any other handle. If this program holds no lock on the device, it is this value's own
+  /// handle.
   package borrowing func withSettings<Result>(
     _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
   ) throws(DeviceError) -> Result {
@@ -68,13 +70,15 @@ package struct SettingsLock: ~Copyable, Sendable {
   }
 
   deinit {
-    // Errors are ignored: if the device is lost, its priorities are gone too.
+    // Errors are ignored. If the device is lost, the priorities of its handles no longer exist
+    // anyway.
     try? handle.unlock()
   }
 
   /// Releases the lock.
   ///
-  /// If the device keeps its priority during a capture, other programs stay locked out.
+  /// If the handle keeps the priority `.record` until a capture ends, other programs stay locked
+  /// out until then.
   ///
   /// - Throws: ``DeviceError`` with the operation `.setPriority`.
   package borrowing func unlock() throws(DeviceError) { try handle.unlock() }

@@ -140,7 +140,7 @@ extension VideoDevice {
     package let card: String
     /// The bus location, such as `usb-0000:00:14.0-1`.
     package let bus: String
-    /// The `V4L2_CAP_…` flags of this node, without those of the device's other nodes.
+    /// The `V4L2_CAP_…` flags of this node, without the flags of the device's other nodes.
     package let flags: UInt32
 
     init(_ answer: v4l2_capability) {

@@ -10,7 +10,7 @@ import Synchronization
 /// Each call returns a value or a negative errno. These calls are the lowest layer, so tests can
 /// run all code above them with a simulated clock and simulated faults.
 package protocol VideoSystemCalls: Sendable {
-  /// Opens a node for reading and writing in nonblocking mode: open(2).
+  /// Opens a device node for reading and writing in nonblocking mode: open(2).
   func open(_ path: String) -> CInt
 
   /// Closes a descriptor: close(2).
@@ -51,7 +51,7 @@ package protocol VideoSystemCalls: Sendable {
   /// Opens a subdevice node, which supports fewer requests than a camera node: open(2).
   func openSubdevice(_ path: String) -> CInt
 
-  /// The handles that the parts of this program share.
+  /// The handles of device nodes that the parts of this program share.
   var handles: SharedHandles { get }
 
   /// The directory that contains the device nodes and udev's `v4l` links.
@@ -75,12 +75,12 @@ package enum DeviceSystem {
 
 /// The kernel's calls.
 ///
-/// If a plugin of libv4l2 is active, they go through libv4l2, with its conversion disabled.
+/// If a plugin of libv4l2 is active, the calls go through libv4l2, with its conversion disabled.
 struct KernelVideoCalls: VideoSystemCalls {
   let nodeDirectory: String
   var handles: SharedHandles { .ofKernel }
 
-  /// The sysfs directory that maps nodes to devices.
+  /// The sysfs directory with an entry for each video device node.
   private let classDirectory: String
 
   /// - Parameters:
@@ -120,7 +120,7 @@ struct KernelVideoCalls: VideoSystemCalls {
     parts(of: node, Self.entityNodes(CVideo4Linux_ENTITY_FLASH))
   }
 
-  /// The device nodes of some entities, such as flash LEDs, in the media device of a camera.
+  /// Finds the device nodes of certain entities, such as flash LEDs, in a camera's media device.
   ///
   /// A subdevice is not on the camera's bus. Only the media device (`MEDIA_IOC_ENUM_ENTITIES`)
   /// shows which subdevices belong to a camera.
@@ -208,8 +208,8 @@ struct KernelVideoCalls: VideoSystemCalls {
   /// Whether a plugin of libv4l2 was ever active in this process.
   ///
   /// Without a plugin, libv4l2 only forwards requests to the kernel, so the kernel is called
-  /// directly. For each request, libv4l2 takes a lock and formats a log line. Even if the line is
-  /// discarded, this takes 5 % of the time that is spent on a frame of 100 kB.
+  /// directly. For each request, libv4l2 takes a lock and formats a log line, even if the line is
+  /// discarded. This takes 5 % of the time that this program spends on a frame of 100 kB.
   private static let usesPlugins = Atomic<Bool>(false)
 
   /// Keeps libv4l2 from printing messages to stderr.

@@ -60,8 +60,8 @@ package struct ControlChanges: Sendable {
     let isKnown = remembered.contains { $0.control.id == control.id }
     let old = isKnown ? nil : try device.value(of: control)
     let granted = try device.set(control, to: value)
-    // The previous value is saved only after the change succeeded. A rejected change changed
-    // nothing.
+    // The previous value is saved only after the change succeeded. A rejected request has not
+    // changed the control.
     if let old { remembered.append(ControlSetting(control, to: old)) }
     return granted
   }

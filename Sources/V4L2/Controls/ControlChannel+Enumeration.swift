@@ -31,7 +31,8 @@ extension ControlChannel where Self: ~Copyable {
       let answer = describe(last | next)
       switch answer {
       case .success(let control):
-        // If the driver returned an ID that does not increase, the enumeration would never end.
+        // If the driver returns an ID that is not above the previous one, the enumeration stops
+        // here. Otherwise it might never end.
         guard control.id.rawValue > last else { return controls }
         controls.append(try withMenu(control))
         last = control.id.rawValue
@@ -71,7 +72,7 @@ extension ControlChannel where Self: ~Copyable {
 
   /// Queries the well-known controls one by one.
   ///
-  /// If none of them responds, throws `error`.
+  /// If the driver describes none of them, throws `error`.
   private borrowing func wellKnownControls(
     above last: UInt32, after error: DeviceError?
   ) throws(DeviceError) -> [DeviceControl] {

@@ -3,7 +3,7 @@
 extension ControlID {
   /// The well-known camera controls, in ID order.
   ///
-  /// If a driver cannot enumerate its controls, these are queried one by one.
+  /// If a driver cannot enumerate its controls, the controls in this list are queried one by one.
   package static let wellKnown: [ControlID] = names.keys.sorted { $0.rawValue < $1.rawValue }
 
   /// The kernel's name of the control in v4l2-ctl spelling, such as `focus_absolute`, or its ID.

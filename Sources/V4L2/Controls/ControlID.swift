@@ -59,7 +59,7 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
   package static let exposureMetering = ControlID(V4L2_CID_EXPOSURE_METERING)
   /// A menu of scene modes: none, night and others.
   package static let sceneMode = ControlID(V4L2_CID_SCENE_MODE)
-  /// ISO sensitivity in thousandths.
+  /// Integer menu: ISO values, each multiplied by 1000.
   package static let isoSensitivity = ControlID(V4L2_CID_ISO_SENSITIVITY)
   package static let automaticISO = ControlID(V4L2_CID_ISO_SENSITIVITY_AUTO)
   package static let wideDynamicRange = ControlID(V4L2_CID_WIDE_DYNAMIC_RANGE)

@@ -18,9 +18,9 @@ package struct ControlSetting: Hashable, Sendable {
 package enum ControlValueKind: Sendable {
   case current
   case `default`
-  /// The minimum of a compound control. Older kernels do not support the request.
+  /// The minimum of a compound control. Older kernels cannot read it.
   case minimum
-  /// The maximum of a compound control. Older kernels do not support the request.
+  /// The maximum of a compound control. Older kernels cannot read it.
   case maximum
 
   fileprivate var which: UInt32 {
@@ -33,7 +33,7 @@ package enum ControlValueKind: Sendable {
   }
 }
 
-/// The greatest size of a payload in bytes.
+/// The greatest accepted size of a control's value in bytes.
 ///
 /// Some drivers report absurd sizes.
 private let payloadLimit = 1 << 20
@@ -174,7 +174,7 @@ extension ControlChannel where Self: ~Copyable {
 
   /// Reads a value that is not a number.
   ///
-  /// Returns nil if the driver reports an absurd size.
+  /// Returns nil if the driver reports a size of zero or an absurdly large one.
   private borrowing func payload(
     of control: DeviceControl, _ kind: ControlValueKind
   ) throws(DeviceError) -> ControlValue? {
@@ -240,14 +240,16 @@ extension ControlChannel where Self: ~Copyable {
 }
 
 extension v4l2_ext_control {
-  /// Stores a number in the field for the control's kind.
+  /// Stores a control's new number in the field of the structure that belongs to the control's
+  /// kind.
   ///
   /// Returns false if the number does not fit.
   fileprivate mutating func put(_ number: Int64, _ kind: DeviceControl.Kind) -> Bool {
     switch kind {
     case .integer64: value64 = number
     case .bitmask:
-      // The 32 bits may be given as a signed or an unsigned number, so both are accepted.
+      // The caller may give the 32 bits of a bitmask as a signed or an unsigned number. Both are
+      // accepted.
       let signed = Int32(exactly: number)
       guard let bits = UInt32(exactly: number).map(Int32.init(bitPattern:)) ?? signed else {
         return false

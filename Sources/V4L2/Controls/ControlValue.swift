@@ -64,7 +64,8 @@ extension ControlValue {
     }
   }
 
-  /// The bytes that set a control to this value, or nil if the value does not suit the control.
+  /// The bytes to pass to the driver to set a control to this value, or nil if the value does not
+  /// suit the control.
   func payload(of control: DeviceControl) -> [UInt8]? {
     /// Writes the numbers as integers of one type. Returns nil if a number does not fit.
     func bytes<Number: FixedWidthInteger>(_ numbers: [Int64], _: Number.Type) -> [UInt8]? {

@@ -28,7 +28,7 @@ package struct DeviceControl: Hashable, Sendable {
     /// A width and a height.
     case area
     case rectangle
-    /// An unknown compound type, by its `V4L2_CTRL_TYPE_…`.
+    /// An unknown compound type, with its number `V4L2_CTRL_TYPE_…`.
     case other(UInt32)
 
     init(_ type: UInt32) {
@@ -179,9 +179,9 @@ package struct DeviceControl: Hashable, Sendable {
     return spelled
   }
 
-  /// Whether the control can ever be set.
+  /// Whether the control can be set in general.
   ///
-  /// It may be inactive now.
+  /// A writable control may still be inactive now.
   package var isWritable: Bool { flags.isDisjoint(with: [.disabled, .readOnly]) }
 
   /// Whether the value is a number rather than an array or a structure.

@@ -13,7 +13,7 @@ package struct DeviceEvent: Hashable, Sendable {
     case sourceChange(changesResolution: Bool)
     /// The stream has ended.
     case endOfStream
-    /// An event that was not subscribed to, by its `V4L2_EVENT_…`.
+    /// An event that was not subscribed to, with its number `V4L2_EVENT_…`.
     case other(UInt32)
   }
 
@@ -33,7 +33,7 @@ package struct DeviceEvent: Hashable, Sendable {
   ///
   /// A gap means that events were lost.
   package let sequence: UInt32
-  /// The number of further pending events.
+  /// The number of further events that wait to be read.
   package let pendingCount: Int
   /// The time of the event, in nanoseconds of the monotonic clock.
   package let nanoseconds: Int64
@@ -67,7 +67,8 @@ package struct DeviceEvent: Hashable, Sendable {
 
 /// A source of events that can be subscribed to.
 package enum DeviceEventSource: Hashable, Sendable {
-  /// Changes of a control. If `includesOwn` is true, changes made through this handle are included.
+  /// Changes of a control. If `includesOwn` is true, changes made through the subscribing handle
+  /// are included.
   case control(ControlID, includesOwn: Bool = false)
   /// Changes of the input signal.
   case sourceChange
