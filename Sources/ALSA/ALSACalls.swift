@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// The calls that reach sound cards: ALSA's library, or a simulated card.
+/// The calls that reach sound cards: those of ALSA's library, or those of a simulated card.
 ///
 /// Each call returns a value or a negative errno. These calls are the lowest layer, so tests can
 /// run all code above them with a simulated clock and simulated faults.
@@ -48,8 +48,8 @@ package protocol ALSACalls: Sendable {
   /// timeout.
   func wait(_ handle: AudioHandle, milliseconds: CInt) -> CInt
 
-  /// Returns the number of available samples, and the time of that count on CLOCK_MONOTONIC:
-  /// snd_pcm_htimestamp(3).
+  /// Returns the number of samples that can be read, and the time on CLOCK_MONOTONIC at which it
+  /// was that number: snd_pcm_htimestamp(3).
   func timestamp(
     _ handle: AudioHandle, available: inout Int, nanoseconds: inout Int64
   ) -> CInt
@@ -135,7 +135,7 @@ package struct AudioDescription: Hashable, Sendable {
   package var cardID = ""
   /// The card's display name.
   package var cardName = ""
-  /// The name of the card's driver.
+  /// The name of the card's kernel driver.
   package var driver = ""
   /// The device's display name.
   package var deviceName = ""
@@ -173,7 +173,8 @@ package enum SampleLayout: String, Hashable, Sendable, CaseIterable {
   }
 }
 
-/// The parameters that are fixed in a query for the other parameters that a device supports.
+/// The parameters that a query fixes, to find the other parameters that a device supports together
+/// with them.
 package struct AudioChoice: Hashable, Sendable {
   package var layout: SampleLayout?
   package var channelCount: Int?

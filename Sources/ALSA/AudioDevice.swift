@@ -13,10 +13,10 @@ package struct AudioDevice: ~Copyable, Sendable {
 
   /// The result of waiting for samples.
   package enum Arrival: Hashable, Sendable {
-    /// The number of available samples, and the time of that count in nanoseconds of the card's
-    /// clock.
+    /// The number of samples that can be read, and the time at which it was that number, in
+    /// nanoseconds of the card's clock.
     case samples(available: Int, nanoseconds: Int64)
-    /// The timeout passed without a period of samples.
+    /// The timeout passed before a whole period of samples arrived.
     case none
     /// The ring buffer overran and its content is lost (`EPIPE`). The device must be restarted.
     case overrun
@@ -67,7 +67,7 @@ package struct AudioDevice: ~Copyable, Sendable {
 
   /// Starts the stream, also after an overrun.
   ///
-  /// - Throws: ``ALSAError`` with the given operation.
+  /// - Throws: ``ALSAError`` with the operation that the caller passes.
   package borrowing func start(
     _ operation: ALSAError.Operation = .start
   ) throws(ALSAError) {
@@ -128,8 +128,8 @@ package struct AudioDevice: ~Copyable, Sendable {
 
   /// Returns the error code of a failed call, or a more precise one.
   ///
-  /// While a card is being unplugged, calls fail with `EIO`. Another call is then made, because its
-  /// error shows whether the card is gone.
+  /// While a card is being unplugged, calls fail with `EIO`. This function then makes another call,
+  /// whose error shows whether the card is gone.
   private borrowing func preciseCode(_ code: CInt) -> CInt {
     guard code == -EIO else { return code }
     let next = calls.prepare(handle)

@@ -4,7 +4,7 @@ import CALSA
 import Glibc
 import OvercrankLinuxSystem
 
-/// The calls that reach playback devices: ALSA's library, or a simulated device.
+/// The calls that reach playback devices: those of ALSA's library, or those of a simulated device.
 ///
 /// Each call returns a value or a negative errno.
 package protocol ALSAOutputCalls: Sendable {
@@ -30,10 +30,11 @@ package protocol ALSAOutputCalls: Sendable {
   /// timeout.
   func wait(_ handle: AudioHandle, milliseconds: CInt) -> CInt
 
-  /// Returns the free samples of the ring buffer: snd_pcm_avail(3).
+  /// Returns the number of samples per channel that the ring buffer has space for:
+  /// snd_pcm_avail(3).
   func available(_ handle: AudioHandle) -> Int
 
-  /// Returns the time until a sample written now is heard, as a number of samples:
+  /// Returns the time until a sample written now is heard, as a number of samples per channel:
   /// snd_pcm_delay(3).
   func delay(_ handle: AudioHandle, samples: inout Int) -> CInt
 
@@ -126,7 +127,8 @@ package struct AudioOutputDevice: ~Copyable, Sendable {
     try ALSAError.check(result, .wait, name)
   }
 
-  /// Returns the free samples of the ring buffer; nil after the device ran out of samples.
+  /// Returns the number of samples per channel that the ring buffer has space for; nil after the
+  /// device ran out of samples.
   ///
   /// - Throws: ``ALSAError`` with the operation `.wait`.
   package borrowing func available() throws(ALSAError) -> Int? {
@@ -137,10 +139,10 @@ package struct AudioOutputDevice: ~Copyable, Sendable {
     throw ALSAError(.wait, name, code: -code)
   }
 
-  /// Returns the delay until a sample written now is heard, as a number of samples, and the time of
-  /// this measurement in nanoseconds.
+  /// Returns the delay until a sample written now is heard, as a number of samples per channel, and
+  /// the time of this measurement in nanoseconds.
   ///
-  /// Nil if the device does not play.
+  /// Nil if the device is not playing now.
   package borrowing func delay() -> (samples: Int, nanoseconds: Int64)? {
     var samples = 0
     let result = calls.delay(handle, samples: &samples)

@@ -82,8 +82,8 @@ package struct LibraryCalls: ALSACalls {
       result = snd_pcm_hw_params_get_channels_min(parameters, &fewest)
       if result >= 0 { result = snd_pcm_hw_params_get_channels_max(parameters, &most) }
       guard result >= 0 else { return result }
-      // Devices without a limit on the number of channels report 10000 or 2^32 - 1, so the number
-      // is limited to 64.
+      // Devices without a limit on the number of channels report 10000 or 2^32 - 1, so the greatest
+      // number of channels is limited to 64.
       answer.channelCounts = Int(max(1, fewest))...Int(max(1, fewest, min(most, 64)))
       answer.rates = AudioAbilities.usualRates.filter {
         snd_pcm_hw_params_test_rate(handle.pcm, parameters, CUnsignedInt($0), 0) == 0
@@ -128,7 +128,8 @@ package struct LibraryCalls: ALSACalls {
     return result
   }
 
-  /// Sets timestamps from CLOCK_MONOTONIC, a manual start, and a stop on overrun.
+  /// Sets the software parameters of a stream: timestamps from CLOCK_MONOTONIC, a wakeup for each
+  /// period, and a stop on overrun.
   private static func setSoftware(_ handle: AudioHandle, _ settings: AudioSettings) -> CInt {
     var parameters: OpaquePointer?
     guard snd_pcm_sw_params_malloc(&parameters) >= 0, let parameters else { return -ENOMEM }

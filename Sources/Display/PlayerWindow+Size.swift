@@ -29,7 +29,8 @@ extension PlayerWindow {
     if width > largestWidth { (width, height) = (largestWidth, height * largestWidth / width) }
     if height > largestHeight { (width, height) = (width * largestHeight / height, largestHeight) }
     width = settings.width > 0 ? settings.width : max(480, width)
-    // A window of this height is high enough for the complete panel.
+    // A window of 1000 pixels is high enough for the complete panel, so the panel's height can be
+    // read from its layout.
     let tall = PixelSize(width: width, height: 1_000)
     let panel = WindowLayout(tall, paneCount: players.count).panel.height
     return PixelSize(

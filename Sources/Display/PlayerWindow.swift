@@ -40,16 +40,19 @@ public final class PlayerWindow {
   private var mustDraw = true
   private var waiting: [WindowEvent] = []
 
-  /// The position from which the status line measures the time difference, or nil for no mark.
+  /// The marked position, from which the status line shows the time difference to the playhead; nil
+  /// for no mark.
   public var mark: PlayerTime?
-  /// The composition times that the time line shows as marks; if empty, it shows ``mark``.
+  /// The composition times that the time line shows as marks; if empty, the time line shows
+  /// ``mark``.
   public var marks: [Rational] = []
   /// A text that is shown over the image; empty for no text.
   public var message: String {
     get { scene.message }
     set { scene.message = newValue }
   }
-  /// True if the frames of all players were decoded in time for the last refresh.
+  /// True if the frames of all players were decoded in time for the last call of
+  /// ``present(at:rate:)``.
   public private(set) var isCurrent = false
 
   /// Throws if the process has no screen on which it could open a window.
@@ -60,8 +63,9 @@ public final class PlayerWindow {
   /// Opens a window.
   ///
   /// - Parameters:
-  ///   - players: The players, from left to right. The first one receives the commands of the
-  ///     window; the others should be its followers, see `Player.makeFollower`. An empty list traps.
+  ///   - players: The players, from left to right. The first player receives the commands of the
+  ///     window. The others should be followers of the first player, see `Player.makeFollower`. An
+  ///     empty list traps.
   ///   - settings: The settings.
   /// - Throws: `MediaError` with `.noDisplay`, `.outOfMemory`.
   public init(
@@ -86,7 +90,8 @@ public final class PlayerWindow {
 
   // MARK: Input
 
-  /// Performs the pointer gestures since the last call, and returns the keys that were pressed.
+  /// Performs the pointer gestures that the user made since the last call, and returns the input
+  /// that is left for the program.
   public func takeInput() -> [WindowInput] {
     let events = waiting + window.events()
     waiting = []
@@ -130,7 +135,7 @@ public final class PlayerWindow {
 
   private func resize() {
     scene.size = window.size
-    // Moves each image by zero pixels, which limits its position to the new size of its pane.
+    // Moving each image by zero pixels limits its position to the new size of its pane.
     for pane in scene.panes.indices { pan(x: 0, y: 0, pane: pane) }
     mustDraw = true
   }
@@ -233,8 +238,8 @@ public final class PlayerWindow {
     }
     scene.position = scrub.target ?? time.composition
     scene.loop = player.loop
-    // If the program sets ``marks``, they are preferred to ``mark``: an edit of the composition
-    // moves ``marks`` but not ``mark``.
+    // If the program sets ``marks``, only they are shown and not ``mark``, because an edit of the
+    // composition moves ``marks`` but not ``mark``.
     scene.marks = marks.isEmpty ? mark.map { [$0.composition] } ?? [] : marks
     scene.isPlaying = player.state == .playing
     scene.status = time.text(
@@ -258,7 +263,7 @@ public final class PlayerWindow {
     var scene = scene
     scene.message = ""
     window.draw(scene.drawing)
-    // The next refresh draws the message again.
+    // The next call of `present` draws the window again, with the message.
     mustDraw = true
     return try window.pixels()
   }

@@ -4,7 +4,7 @@ public import OvercrankCapture
 import OvercrankLibAV
 public import OvercrankMediaCore
 
-/// The overlays that a preview's window shows on its image.
+/// The overlays that a preview's window shows over the camera's image.
 public struct PreviewWindowContent: Hashable, Sendable {
   /// The rectangle of the whole image in the window; see `PreviewGeometry.imageRect`.
   public var imageRect = PreviewRect(x: 0, y: 0, width: 0, height: 0)
@@ -14,7 +14,7 @@ public struct PreviewWindowContent: Hashable, Sendable {
   public var histogram: LumaHistogram?
   /// The meter of each audio channel.
   public var meters: [LevelMeterDisplay] = []
-  /// The center of a square that marks a point of interest, or nil for no square.
+  /// The center, in the window, of a square that marks a point of interest; nil for no square.
   public var focusPoint: PreviewPoint?
   /// Whether the image is hidden for a moment, to show that a photo is being taken.
   public var isBlinking = false
@@ -23,7 +23,7 @@ public struct PreviewWindowContent: Hashable, Sendable {
   public init() {}
 }
 
-/// A window that shows a camera.
+/// A window that shows the live image of a camera.
 ///
 /// The window draws the images and overlays that the program passes to it, and reports keys and
 /// clicks. ``present(_:_:)`` does not wait for vertical synchronization, so a frame is visible as
@@ -56,7 +56,7 @@ public final class PreviewWindow {
   private var mustDraw = true
   private var waiting: [WindowEvent] = []
 
-  /// The largest size of a new window.
+  /// The largest size of a new window, in pixels.
   private static let largest = PixelSize(width: 1_280, height: 720)
 
   /// Throws if the process has no screen on which it could open a window.

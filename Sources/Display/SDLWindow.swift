@@ -10,7 +10,7 @@ import OvercrankMediaCore
 /// Only this type and ``TextTextures`` call SDL. Only the thread that created the window may use
 /// it. SDL requires this to be the main thread.
 final class SDLWindow {
-  /// A texture, with the pixel format and size that it was created for.
+  /// An SDL texture, with the pixel format and size that it was created for.
   private struct Texture {
     let pointer: OpaquePointer
     let format: UInt32
@@ -54,7 +54,7 @@ final class SDLWindow {
   /// - Throws: `MediaError` with `.noDisplay`.
   init(title: String, size: PixelSize) throws(MediaError) {
     try Self.start()
-    // The value of SDL_WINDOWPOS_CENTERED, a macro that Swift does not import.
+    // This is the value of SDL_WINDOWPOS_CENTERED, a macro that Swift does not import.
     let centered: Int32 = 0x2FFF_0000
     guard
       let window = SDL_CreateWindow(
@@ -93,7 +93,7 @@ final class SDLWindow {
 
   private static var lastError: String { String(cString: SDL_GetError()) }
 
-  /// The size of the area that is drawn, in pixels.
+  /// The size of the window's drawing area, in pixels.
   var size: PixelSize {
     var (width, height) = (Int32(0), Int32(0))
     SDL_GetRendererOutputSize(renderer, &width, &height)
@@ -115,7 +115,7 @@ final class SDLWindow {
 
   /// Uploads the pixels of an image to the renderer.
   ///
-  /// - Throws: `MediaError` with `.noDisplay` if the renderer has no memory for it.
+  /// - Throws: `MediaError` with `.noDisplay` if the renderer has no memory for the image.
   func upload(
     _ frame: MediaFrame, as format: TextureFormat, to image: DrawingCommand.Image
   ) throws(MediaError) {
@@ -143,7 +143,7 @@ final class SDLWindow {
 
   /// Uploads the pixels of a BGRA image to the renderer.
   ///
-  /// - Throws: `MediaError` with `.noDisplay` if the renderer has no memory for it.
+  /// - Throws: `MediaError` with `.noDisplay` if the renderer has no memory for the image.
   func upload(_ pixels: PixelBuffer, to image: DrawingCommand.Image) throws(MediaError) {
     let size = PixelSize(width: pixels.width, height: pixels.height)
     let texture = try texture(TextureFormat.bgra.pixelFormat.rawValue, size, image)
@@ -205,8 +205,8 @@ final class SDLWindow {
     if let mode = conversions[image] { SDL_SetYUVConversionMode(mode) }
     SDL_SetTextureScaleMode(texture.pointer, isSmooth ? SDL_ScaleModeLinear : SDL_ScaleModeNearest)
     var from = SDL_Rect(source)
-    // SDL rotates the target rectangle around its center. So the rectangle before the rotation is
-    // computed, which has the same center.
+    // SDL rotates the target rectangle around its center. So the rectangle to pass is the one
+    // before the rotation, which has the same center.
     let isTransposed = rotation % 180 != 0
     let (width, height) =
       isTransposed
@@ -225,7 +225,7 @@ final class SDLWindow {
 
   /// Reads the pixels of what was drawn since the last ``present()``.
   ///
-  /// - Throws: `MediaError` with `.noDisplay` if the renderer cannot read them.
+  /// - Throws: `MediaError` with `.noDisplay` if the renderer cannot read the pixels.
   func pixels() throws(MediaError) -> MediaFrame {
     let size = size
     do {

@@ -2,7 +2,7 @@
 
 import CSDL2
 
-/// A cache of texts that were drawn into textures.
+/// A cache of textures, each with one text that was drawn into it.
 ///
 /// A line of text has hundreds of rectangles, which take a software renderer about a millisecond.
 /// Most texts stay the same for many frames, so each text is drawn only once into a texture.
@@ -19,7 +19,7 @@ struct TextTextures {
     let texture: OpaquePointer
     let width: Int
     let height: Int
-    /// The number of the last use, which is higher for later uses.
+    /// The number of the last use of this texture, where later uses have higher numbers.
     var stamp: Int
   }
 

@@ -7,7 +7,7 @@ struct DisplayColor: Hashable, Sendable {
   var blue: UInt8
   var alpha: UInt8 = 255
 
-  /// Creates a color from `0xRRGGBB`, opaque by default.
+  /// Creates a color from the number `0xRRGGBB`, opaque by default.
   init(_ rgb: UInt32, alpha: UInt8 = 255) {
     red = UInt8(truncatingIfNeeded: rgb >> 16)
     green = UInt8(truncatingIfNeeded: rgb >> 8)

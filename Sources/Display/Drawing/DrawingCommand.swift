@@ -4,7 +4,7 @@
 ///
 /// A list of commands draws the whole window, from back to front.
 enum DrawingCommand: Hashable, Sendable {
-  /// An image that was uploaded to the window before it is drawn.
+  /// An image whose pixels were uploaded to the window's renderer earlier.
   enum Image: Hashable, Sendable {
     /// The video frame of the pane with this index.
     case frame(pane: Int)
@@ -15,9 +15,9 @@ enum DrawingCommand: Hashable, Sendable {
   case fill(ViewRect, DisplayColor)
   /// Text in ``DotFont``, from its upper left corner.
   case text(String, x: Int, y: Int, scale: Int, DisplayColor)
-  /// A part of an image, rotated clockwise into a rectangle.
+  /// A part of an image, rotated clockwise and scaled to fill a rectangle of the window.
   ///
-  /// `source` is in the pixels of the image before the rotation. If `isSmooth` is true, pixels are
-  /// interpolated. Otherwise each pixel is drawn as a square.
+  /// `source` is the part, in pixels of the image before the rotation. If `isSmooth` is true,
+  /// pixels are interpolated. Otherwise each pixel is drawn as a square.
   case image(Image, source: ViewRect, destination: ViewRect, rotation: Int, isSmooth: Bool)
 }

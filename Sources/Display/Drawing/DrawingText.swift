@@ -2,7 +2,7 @@
 
 import OvercrankMediaCore
 
-/// The sizes and dots of text in ``DotFont``.
+/// Computes the size of text in ``DotFont``, and the rectangles that draw its dots.
 enum DrawingText {
   /// The number of dots from the left edge of one character to that of the next.
   private static let advance = DotFont.width + 1

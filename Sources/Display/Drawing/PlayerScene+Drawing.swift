@@ -47,7 +47,7 @@ extension PlayerScene {
   private func label(
     _ text: String, x: Int, y: Int, _ scale: Int, within width: Int
   ) -> [DrawingCommand] {
-    // Text that is too wide for the given scale is drawn at scale 1.
+    // Text that is too wide for the available width at the given scale is drawn at scale 1.
     let scale = DrawingText.width(text, scale: scale) + 12 <= width ? scale : 1
     let shown = DrawingText.fitting(text, width: width - 12, scale: scale)
     guard !shown.isEmpty else { return [] }

@@ -31,10 +31,10 @@ struct PlayerScene: Hashable, Sendable {
   var size: PixelSize
   var panes: [Pane]
   var timeline: TimelineContent
-  /// The composition time that the window shows.
+  /// The composition time of the playhead.
   var position = Rational.zero
   var loop: TimeRange?
-  /// The composition times of the marks.
+  /// The composition times of the marks on the time line.
   var marks: [Rational] = []
   var isPlaying = false
   /// The text of the status line.
@@ -43,7 +43,7 @@ struct PlayerScene: Hashable, Sendable {
   var message = ""
   /// The aspect ratio of thumbnails: width divided by height.
   var thumbnailAspect = 16.0 / 9
-  /// The size of each thumbnail, or nil for a thumbnail that is not decoded yet.
+  /// The size of each thumbnail in pixels, or nil for a thumbnail that is not decoded yet.
   var thumbnails: [PixelSize?] = []
 
   var layout: WindowLayout { WindowLayout(size, paneCount: panes.count) }

@@ -50,7 +50,8 @@ struct PreviewScene: Hashable {
     ].map { .fill($0, .loop) }
   }
 
-  /// Draws the line of text, the meters and the histogram, from the lower edge upward.
+  /// Draws the status text, the audio meters and the histogram, stacked from the window's lower
+  /// edge upward.
   private var panel: [DrawingCommand] {
     var list: [DrawingCommand] = []
     let inner = max(0, size.width - 2 * Self.border)

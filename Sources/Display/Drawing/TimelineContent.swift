@@ -4,7 +4,7 @@ import OvercrankEditing
 import OvercrankMediaCore
 import OvercrankPlayback
 
-/// The segments of a composition as a time line shows them.
+/// The segments and markers of a composition, as a time line shows them.
 struct TimelineContent: Hashable, Sendable {
   /// A part of the time line with one color and one label.
   struct Segment: Hashable, Sendable {

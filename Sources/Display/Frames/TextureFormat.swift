@@ -2,7 +2,7 @@
 
 import OvercrankLibAV
 
-/// The pixel layout in which a frame is uploaded to the renderer.
+/// The pixel layout in which a video frame is uploaded to the renderer.
 enum TextureFormat: Hashable, Sendable {
   /// A conversion from YUV to RGB that the renderer supports.
   enum Conversion: Hashable, Sendable { case bt601, bt709, fullRange601 }

@@ -19,10 +19,10 @@ struct ThumbnailLine {
   private var arrangement: Arrangement?
   private var keys: [ThumbnailLoader.Key?] = []
   private var decoded: [ThumbnailLoader.Key: MediaFrame] = [:]
-  /// The size of each thumbnail, or nil for a thumbnail that is not decoded yet.
+  /// The size of each thumbnail in pixels, or nil for a thumbnail that is not decoded yet.
   private(set) var sizes: [PixelSize?] = []
 
-  /// Updates the positions and frames of the thumbnails after a change of the window or
+  /// Updates which frame each thumbnail shows and where, after a change of the window or of the
   /// composition.
   ///
   /// - Returns: The frames that must be decoded, or nil if no thumbnail changed.

@@ -8,11 +8,11 @@ import OvercrankMediaCore
 import OvercrankPlayback
 import Synchronization
 
-/// Decodes thumbnails on a background thread.
+/// Decodes the thumbnails of a time line on a background thread.
 ///
 /// All calls may come from any thread.
 final class ThumbnailLoader: Sendable {
-  /// The file and the frame index that identify a thumbnail.
+  /// The file, and the index of a frame in it, that identify a thumbnail.
   struct Key: Hashable, Sendable {
     let path: String
     let index: Int
@@ -43,7 +43,7 @@ final class ThumbnailLoader: Sendable {
     }
   }
 
-  /// Replaces the list of frames to decode.
+  /// Replaces the list of frames to decode as thumbnails.
   func request(_ frames: [Player.FrameReference]) {
     state.withLock { $0.wanted = frames }
     work.signal()
@@ -79,7 +79,7 @@ final class ThumbnailLoader: Sendable {
     }
   }
 
-  /// Decodes frames, and keeps the file of the last frame open.
+  /// Decodes frames of several files, and keeps only the file of the last frame open.
   ///
   /// Used only by the loader's thread.
   private final class Source {

@@ -23,7 +23,7 @@ struct ImageViewport: Hashable, Sendable {
     let destination: ViewRect
   }
 
-  /// The position of an image along one axis of the window.
+  /// The position of an image in the window, along one axis: horizontal or vertical.
   private struct Axis {
     let length: Int
     let scale: Double
@@ -31,10 +31,11 @@ struct ImageViewport: Hashable, Sendable {
     let origin: Double
     let pane: Range<Int>
 
-    /// The visible parts of the axis.
+    /// The parts of the image that are visible along this axis, in image pixels and in window
+    /// pixels.
     ///
     /// With an integer scale, an image pixel that the edge of the pane cuts becomes a separate
-    /// part. All other pixels then keep their exact size.
+    /// part. All other image pixels then keep their exact size on the screen.
     var parts: [(source: Range<Int>, destination: Range<Int>)] {
       let (start, end) = (Double(pane.lowerBound), Double(pane.upperBound))
       let first = max(0, Int(((start - origin) / scale).rounded(.down)))
@@ -55,7 +56,7 @@ struct ImageViewport: Hashable, Sendable {
     }
   }
 
-  /// The number of window pixels per image pixel.
+  /// The number of window pixels per image pixel, in each direction.
   func scale(of image: PixelSize, in pane: ViewRect) -> Double {
     let fit = Self.fit(image, pane)
     guard zoom != 1 else { return fit }
@@ -90,7 +91,8 @@ struct ImageViewport: Hashable, Sendable {
     return ViewPoint(x: (point.x - x.origin) / x.scale, y: (point.y - y.origin) / y.scale)
   }
 
-  /// Multiplies the zoom, and keeps the image point at a given point of the window in place.
+  /// Multiplies the zoom by a factor, and keeps the image point that is at a given point of the
+  /// window in place.
   mutating func zoom(
     by factor: Double, around point: ViewPoint, of image: PixelSize, in pane: ViewRect
   ) {

@@ -17,13 +17,14 @@ import OvercrankMediaCore
 /// If the window is not high enough, the thumbnails are left out, and in a still lower window the
 /// whole panel below the image.
 struct WindowLayout: Hashable, Sendable {
-  /// The rectangles of the panes, one for each image, side by side.
+  /// The rectangles of the panes in the window, one for each player, side by side.
   let panes: [ViewRect]
-  /// The area below the panes; empty if the window is too low.
+  /// The area below the panes, for thumbnails, time line and status line; empty if the window is
+  /// too low.
   let panel: ViewRect
   /// The row of thumbnails; empty if the window is too low.
   let thumbnails: ViewRect
-  /// The row of the segments; empty if the window is too low.
+  /// The row of the composition's segments; empty if the window is too low.
   let timeline: ViewRect
   /// The status line; empty if the window is too low.
   let status: ViewRect
@@ -90,7 +91,7 @@ struct WindowLayout: Hashable, Sendable {
 
   /// The rectangles of the thumbnails, which fill their row.
   ///
-  /// Their aspect ratio is about `aspect`, which is width divided by height.
+  /// The aspect ratio of each rectangle is about `aspect`, which is width divided by height.
   func thumbnailSlots(aspect: Double) -> [ViewRect] {
     guard !thumbnails.isEmpty, aspect > 0 else { return [] }
     let wanted = max(16, Double(thumbnails.height) * min(aspect, 8))

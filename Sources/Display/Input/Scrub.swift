@@ -3,15 +3,16 @@
 import OvercrankMediaCore
 import OvercrankPlayback
 
-/// A drag on the time line: key frames while the pointer moves, the exact frame when it rests.
+/// A drag on the time line: the player shows key frames while the pointer moves, and the exact
+/// frame when the pointer rests.
 struct Scrub {
-  /// The composition time under the pointer; nil without a drag.
+  /// The composition time under the pointer; nil while nothing is dragged.
   private(set) var target: Rational?
   private var hasMoved = false
   private var isExact = true
   private var rate = Rational.zero
 
-  /// Pauses the player and stores its rate.
+  /// Pauses the player and stores the rate at which it was playing.
   mutating func begin(_ player: Player) {
     rate = player.rate
     player.pause()
