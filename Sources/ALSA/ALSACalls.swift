@@ -48,8 +48,8 @@ package protocol ALSACalls: Sendable {
   /// timeout.
   func wait(_ handle: AudioHandle, milliseconds: CInt) -> CInt
 
-  /// Returns the number of samples that can be read, and the time on CLOCK_MONOTONIC at which it
-  /// was that number: snd_pcm_htimestamp(3).
+  /// Returns the number of samples that can be read, and the time of this measurement on
+  /// CLOCK_MONOTONIC: snd_pcm_htimestamp(3).
   func timestamp(
     _ handle: AudioHandle, available: inout Int, nanoseconds: inout Int64
   ) -> CInt

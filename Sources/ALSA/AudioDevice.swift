@@ -13,8 +13,8 @@ package struct AudioDevice: ~Copyable, Sendable {
 
   /// The result of waiting for samples.
   package enum Arrival: Hashable, Sendable {
-    /// The number of samples that can be read, and the time at which it was that number, in
-    /// nanoseconds of the card's clock.
+    /// The number of samples that can be read, and the time of this measurement in nanoseconds of
+    /// the card's clock.
     case samples(available: Int, nanoseconds: Int64)
     /// The timeout passed before a whole period of samples arrived.
     case none

@@ -2,7 +2,7 @@
 
 /// The settings of a player's window.
 public struct PlayerWindowSettings: Hashable, Sendable {
-  /// The title of the window, for the window system.
+  /// The title of the window.
   public var title = ""
   /// The names of the clips, which are shown on each image together with its position.
   ///

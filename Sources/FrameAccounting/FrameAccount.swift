@@ -10,9 +10,10 @@ package import OvercrankMediaCore
 /// buffers show whether the driver had a free buffer. In the ledger, `expected` counts periods, and
 /// the categories count frames. The ledger balances if both counts agree.
 package struct FrameAccount {
-  /// The observations at the end of a take.
+  /// The observations of the capture thread at the end of a take.
   package struct End: Sendable {
-    /// The first frame that arrived but does not belong to the take, or nil if there is none.
+    /// The first frame that arrived but does not belong to the take, or nil if no such frame
+    /// arrived.
     ///
     /// Such a frame came after the end time or at a pause, or did not fit in a full queue.
     package var next: FrameObservation?
@@ -20,8 +21,8 @@ package struct FrameAccount {
     ///
     /// In microseconds of the driver's continuous timestamps.
     package var microseconds: Int64?
-    /// The number of frames that arrived at the end but could not be recorded, because the record
-    /// queue was full.
+    /// The number of frames that arrived just before the end but could not be recorded, because the
+    /// record queue was full.
     package var unnoted: Int64 = 0
     /// The time from the last frame until the stream was switched off, in microseconds.
     ///
@@ -31,15 +32,16 @@ package struct FrameAccount {
     package init() {}
   }
 
-  /// The counts by category so far.
+  /// The counts of frames and frame periods by category so far.
   ///
   /// `stored` counts the frames handed to the writer.
   package private(set) var ledger = FrameLedger()
-  /// The gaps in order.
+  /// The gaps between stored frames so far, in order.
   ///
   /// `afterIndex` of a gap counts the frames that were handed to the writer.
   package private(set) var gaps: [FrameGap] = []
-  /// The number of missing periods since the last frame that was handed to the writer.
+  /// The number of frame periods without a frame since the last frame that was handed to the
+  /// writer.
   package private(set) var periodsSinceTaken: Int64 = 0
   /// The time from the start of the stream to its first frame, even if that frame was lost.
   ///
@@ -56,10 +58,10 @@ package struct FrameAccount {
   private var last: FrameObservation?
   private var (periodsBetween, microsecondsBetween) = (Int64(0), Int128(0))
   private var hasBegun = false
-  /// The clock of the file: zero at the first stored frame, and stopped during pauses.
+  /// The clock of the times in the file: zero at the first stored frame, and stopped during pauses.
   package private(set) var clock = PausableClock()
 
-  /// Makes the account of a take.
+  /// Makes the empty account of a take.
   ///
   /// - Parameters:
   ///   - frameRate: The frame rate that the driver granted.
@@ -111,24 +113,24 @@ package struct FrameAccount {
     enterDecided()
     timeline.finish()
     enterDecided()
-    // The frame after the end was added to the timeline, but not to `open`. The timeline therefore
-    // returns one more step than `open` has frames. This last step is the one to the frame after
-    // the end.
+    // The frame after the end was added to the timeline, but not to `open`, the frames whose steps
+    // are undecided. The timeline therefore returns one more step than `open` has frames. This last
+    // step is the one to the frame after the end.
     if let next = end.next, let step = lastStep, let last {
       enterMissing(before: next, after: last, Self.within(end, step - 1, last, timeline.period))
     } else if end.unnoted > 0, let last {
       ledger.expected += end.unnoted
       add(.lostQueue, end.unnoted, due: due(1, after: last))
     } else if let silence = end.silence, let last {
-      // The camera may or may not have produced frames during the silence, so the outcome of these
-      // periods is unknown.
+      // The camera may or may not have produced frames during the silence, so the outcome of the
+      // frame periods in it is unknown.
       let periods = max(0, Int64(saturating: Double(silence) / timeline.period) - 1)
       ledger.expected += periods
       add(.unknown, periods, due: due(1, after: last))
     }
   }
 
-  /// Closes the account at a pause, and starts a new timeline for the frames after the pause.
+  /// Enters all frames up to a pause, and starts a new timeline for the frames after the pause.
   private mutating func pause(_ frame: FrameObservation) {
     var end = End()
     end.next = frame
@@ -153,13 +155,13 @@ package struct FrameAccount {
   private mutating func startTimeline() {
     timeline = FrameTimeline(period: granted, trustsCounter: trustsCounter)
     (last, lastStep) = (nil, nil)
-    // The driver also counts the frames of a pause, and starts to count anew when it is connected
-    // again. The first sequence number after that therefore does not show how many frames were lost
-    // at the start.
+    // The driver counts the frames of a pause too, and starts to count anew after a reconnection.
+    // In both cases, the next sequence number does not show how many frames were lost.
     beginsWithStream = false
   }
 
-  /// The number of missing frames that were due before the end of the take; at most `missing`.
+  /// Of `missing` frames before the frame after the end, the number that were due before the end of
+  /// the take.
   private static func within(
     _ end: End, _ missing: Int64, _ last: FrameObservation, _ period: Double
   ) -> Int64 {
@@ -170,7 +172,8 @@ package struct FrameAccount {
     return max(0, min(missing, Int64(saturating: (periods - 0.02).rounded(.up)) &- 1))
   }
 
-  /// The number of periods from the last entered frame to the frame after the end.
+  /// The number of frame periods from the last entered frame to the first frame after the end of
+  /// the take.
   ///
   /// Nil until the timeline has determined the number.
   private var lastStep: Int64?
@@ -197,13 +200,14 @@ package struct FrameAccount {
   /// Enters the frames lost before the first arrived frame, according to the driver's sequence
   /// number.
   ///
-  /// Drivers count from 0 at the start of the stream (`v4l2_buffer`). If the number is too large
-  /// for the time since then, the driver does not start at 0, so the number is ignored.
+  /// Drivers count from 0 at the start of the stream (`v4l2_buffer`). If the sequence number is too
+  /// large for the time since the start, the driver does not count from 0, so the number is
+  /// ignored.
   private mutating func enterStart(_ frame: FrameObservation) {
     guard !hasBegun else {
       // The driver also counts the frames of a pause. The sequence number after a pause therefore
       // does not show which frames are missing. Only frames that arrived but could not be recorded
-      // are counted.
+      // are entered as lost.
       ledger.expected += frame.unnoted
       return add(.lostQueue, frame.unnoted, due: frame.microseconds)
     }
@@ -237,15 +241,16 @@ package struct FrameAccount {
     add(.lostDevice, lost - kernel, due: due(1 + unnoted + kernel, after: last))
   }
 
-  /// The number of frames that were lost while the driver had no free buffer.
+  /// The number of missing frames before a frame that were lost while the driver had no free
+  /// buffer.
   private func overruns(
     before frame: FrameObservation, after last: FrameObservation, _ count: Int64
   ) -> Int64 {
     if let known = frame.overrunsBefore { return Int64(known) }
     guard frame.oldestReturn > last.microseconds else { return 0 }
     let blocked = Double(frame.oldestReturn &- last.microseconds) / timeline.period
-    // Timestamps jitter by up to 0.2 periods, so 0.8 of a period without a buffer counts as a lost
-    // frame.
+    // Timestamps jitter by up to 0.2 periods, so already 0.8 of a period without a free buffer
+    // counts as one lost frame.
     return min(count, Int64(saturating: (blocked + 0.2).rounded(.down)))
   }
 
@@ -278,8 +283,8 @@ package struct FrameAccount {
       FrameGap(afterIndex: after, count: count, time: time, cause: cause))
   }
 
-  /// The time at which a frame was due that follows `frame` by a number of periods, in microseconds
-  /// of the driver's clock.
+  /// The time at which a missing frame was due, a number of frame periods after `frame`, in
+  /// microseconds of the driver's clock.
   private func due(_ periods: Int64, after frame: FrameObservation) -> Int64 {
     frame.microseconds &+ Int64(saturating: (Double(periods) * timeline.period).rounded())
   }
@@ -294,7 +299,7 @@ extension FrameTimeline.Reading {
 }
 
 extension FrameLedger {
-  /// The count of the category that belongs to a loss cause.
+  /// The count of lost frames in the ledger for a cause of loss.
   fileprivate subscript(cause: FrameGap.Cause) -> Int64 {
     get {
       switch cause {

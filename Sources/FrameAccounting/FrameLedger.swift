@@ -8,7 +8,7 @@ public import OvercrankMediaCore
 /// categories count frames with a known outcome. The ledger is balanced if the sum of the
 /// categories equals `expected`.
 public struct FrameLedger: Hashable, Sendable, Codable {
-  /// Frame periods from the driver's first counted frame to the end of the take.
+  /// The frame periods from the first frame that the driver counted to the end of the take.
   public var expected: Int64 = 0
   /// Frames stored in the file.
   public var stored: Int64 = 0
@@ -23,11 +23,11 @@ public struct FrameLedger: Hashable, Sendable, Codable {
   public var lostKernel: Int64 = 0
   /// Frames lost because the recording queue was full, since the writer was too slow.
   public var lostQueue: Int64 = 0
-  /// Frames rejected by the encoder or the file.
+  /// Frames that arrived intact but that the encoder or the file rejected.
   public var lostWriter: Int64 = 0
   /// Frames that left the pre-trigger ring before a trigger.
   public var evicted: Int64 = 0
-  /// Frame periods with unknown outcome.
+  /// Frame periods in which it is unknown whether the device produced a frame.
   public var unknown: Int64 = 0
 
   /// Makes an empty ledger.
@@ -43,7 +43,7 @@ public struct FrameLedger: Hashable, Sendable, Codable {
       &+ evicted &+ unknown
   }
 
-  /// Whether every expected period is accounted for exactly once.
+  /// Whether every expected frame period is counted in exactly one category.
   public var isBalanced: Bool { expected == accounted }
 
   /// Frames that were due during the take but are not in the file.
@@ -52,7 +52,7 @@ public struct FrameLedger: Hashable, Sendable, Codable {
   public var dropped: Int64 { accounted &- stored &- evicted &- lostStart }
 }
 
-/// A run of missing frames with one cause, before, between or after stored frames.
+/// Consecutive missing frames with one cause, before, between or after stored frames.
 public struct FrameGap: Hashable, Sendable, Codable {
   /// The cause of a loss.
   public enum Cause: String, Hashable, Sendable, CaseIterable, Codable {
@@ -68,8 +68,8 @@ public struct FrameGap: Hashable, Sendable, Codable {
     case lostQueue = "lost_queue"
     /// The encoder or the file rejected the frames.
     case lostWriter = "lost_writer"
-    /// The frames were due after the device stopped delivering. Whether the device produced them is
-    /// unknown.
+    /// The frames were due after the device had stopped delivering frames. Whether the device
+    /// produced them is unknown.
     case unknown
   }
 
@@ -77,7 +77,7 @@ public struct FrameGap: Hashable, Sendable, Codable {
   ///
   /// It is -1 if the gap is before the first stored frame.
   public let afterIndex: Int64
-  /// The number of frames missing for this cause.
+  /// The number of frames that are missing in this gap.
   public var count: Int64
   /// The time in the file at which the first missing frame was due.
   ///

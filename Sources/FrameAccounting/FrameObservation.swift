@@ -29,13 +29,13 @@ package struct FrameObservation: Hashable, Sendable {
   /// The time at which the program requeued the buffer that the driver then filled with this frame,
   /// in microseconds of the driver's clock.
   ///
-  /// Drivers fill buffers in the order of their return. If all other buffers were already full, the
-  /// driver had no free buffer before this time.
+  /// Drivers fill buffers in the order in which they were requeued. If all other buffers were
+  /// already full, the driver had no free buffer before this time.
   package var oldestReturn = Int64.min
   /// The number of frames that arrived just before this one but could not be recorded, because the
-  /// record queue was full.
+  /// recording queue was full even for notes.
   package var unnoted: Int64 = 0
-  /// The outcome of the frame so far.
+  /// The outcome of the frame as far as it is known.
   ///
   /// The writer may still change it.
   package var outcome = FrameOutcome.taken

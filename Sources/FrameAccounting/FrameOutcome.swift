@@ -10,7 +10,7 @@ package enum FrameOutcome: UInt8, Hashable, Sendable {
   case corrupt
   /// The frame cannot be decoded because its reference frame never arrived.
   case unshowable
-  /// The frame was dropped because the recording queue was full.
+  /// The frame was dropped because the recording queue had no space for it.
   case refused
   /// The frame left the pre-trigger ring before a trigger.
   case evicted

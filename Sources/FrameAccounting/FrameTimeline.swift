@@ -11,30 +11,32 @@
 /// The period of the grid is estimated from timestamps, because the driver's stated rate may be
 /// wrong. Only this estimate uses floating point; the numbers of periods are integers.
 struct FrameTimeline {
-  /// The counter value and the timestamp of one frame.
+  /// The sequence number and the timestamp of one frame.
   struct Reading {
     var sequence: UInt32
     /// The continuous timestamp in microseconds.
     var microseconds: Int64
-    /// Whether the clock jumped, so that the time since the previous frame is meaningless.
+    /// Whether the driver's clock jumped at this frame, so that the time since the previous frame
+    /// is meaningless.
     var isClockJump = false
-    /// The least number of periods since the previous frame.
+    /// The least possible number of frame periods since the previous frame.
     ///
-    /// It exceeds 1 if frames arrived in between that could not be recorded.
+    /// The number exceeds 1 if frames arrived in between but could not be recorded.
     var minimumStep: Int64 = 1
   }
 
-  /// The number of frames to collect before the slots of the first frames are decided.
+  /// The number of frames to collect before the slots of the stream's first frames are decided.
   ///
   /// A driver's first timestamps may be wrong, so one frame is not enough.
   private static let warmUp = 16
-  /// The number of frames to collect before their slots are decided, if counter and clock disagree.
+  /// If counter and clock disagree, the number of frames to collect before the slots of these
+  /// frames are decided.
   private static let lookahead = 12
-  /// The number of the latest collected frames that stay undecided, because later frames may change
-  /// their slots.
+  /// How many of the latest collected frames stay undecided, because later frames may change their
+  /// slots.
   private static let held = 4
 
-  /// Whether the counter is reliable, as it is for a file.
+  /// Whether the sequence numbers are reliable, as they are for a file.
   ///
   /// Timestamps are then ignored.
   let trustsCounter: Bool
@@ -42,7 +44,7 @@ struct FrameTimeline {
   ///
   /// A step is the number of periods from the previous frame. The step of the first frame is 0.
   private(set) var steps: [Int64] = []
-  /// The estimated frame period in microseconds.
+  /// The frame period in microseconds, estimated from timestamps.
   var period: Double { grid.period }
 
   private var grid: PeriodTracker
@@ -105,8 +107,8 @@ struct FrameTimeline {
   /// Decides the steps of the undecided frames, which are their numbers of periods since the
   /// previous frame.
   ///
-  /// If the last `held` frames are still uncertain, they stay undecided, because later frames may
-  /// change their slots.
+  /// If the last `held` frames are still uncertain, these frames stay undecided, because later
+  /// frames may change their slots.
   private mutating func decideSteps(keeping held: Int) {
     guard let last, !pending.isEmpty else { return }
     if let changed = grid.changedPeriod(of: pending, after: last.reading) {

@@ -2,12 +2,12 @@
 
 /// The clock of a take, derived from the driver's clock.
 ///
-/// Zero is the first frame. The clock stops while the take is paused.
+/// The time is zero at the first frame. The clock stops while the take is paused.
 ///
 /// A pause lasts from the first omitted frame to the next recorded one. The last frame before the
 /// pause therefore keeps its normal duration.
 package struct PausableClock: Sendable {
-  /// The driver time of the take's zero, moved forward by the length of each pause.
+  /// The driver time at which the take's time is zero, moved forward by the length of each pause.
   ///
   /// Nil before the first frame.
   package private(set) var origin: Int64?
@@ -18,7 +18,7 @@ package struct PausableClock: Sendable {
   /// Whether the take is paused.
   package var isPaused: Bool { pauseStart != nil }
 
-  /// Pauses the take at a driver time in microseconds.
+  /// Pauses the take at a time of the driver's clock, in microseconds.
   package mutating func pause(atMicroseconds time: Int64) {
     if pauseStart == nil { pauseStart = time }
   }
@@ -30,7 +30,7 @@ package struct PausableClock: Sendable {
     if let origin { self.origin = origin &+ (time &- start) }
   }
 
-  /// Sets the zero of the take's clock to a driver time, unless it is already set.
+  /// Makes a driver time the zero of the take's clock, unless the zero is already set.
   package mutating func begin(atMicroseconds time: Int64) { if origin == nil { origin = time } }
 
   /// Converts a driver time to the take's time, in microseconds.

@@ -7,26 +7,26 @@ import OvercrankMediaCore
 /// An alpha-beta filter tracks phase and period. The grid therefore follows a slow clock drift and
 /// corrects a slightly wrong rate.
 struct PeriodTracker {
-  /// The greatest distance between a frame and its slot, in periods, at which the slot is accepted
-  /// at once.
+  /// The greatest distance, in periods, between a frame's timestamp and its slot at which the slot
+  /// is accepted at once.
   static let near = 0.3
-  /// The number of consecutive frames, each off by at least half a period, after which the grid
-  /// itself is considered wrong.
+  /// The number of consecutive frames, each at least half a period away from its slot, after which
+  /// the grid itself is considered wrong.
   private static let timeout = 8
 
   /// The grid's period in microseconds.
   private(set) var period: Double
-  /// The shortest plausible period: the granted one, or the measured period of the first frames if
-  /// that is shorter.
+  /// The shortest plausible period in microseconds: the granted period, or the measured period of
+  /// the first frames if that is shorter.
   private var shortest: Double
-  /// The time of `slot`, in microseconds after `origin`.
+  /// The time at which the slot with the number `slot` lies, in microseconds after `origin`.
   private var time = 0.0
   private var slot: Int64 = 0
-  /// The time in microseconds from which times are counted.
+  /// The driver time, in microseconds, from which the grid's times are counted.
   ///
   /// It stays close to the current frame, so that differences are exact as `Double`.
   private var origin: Int64 = 0
-  /// The number of past frames that the filter averages over.
+  /// The number of past frames that the filter effectively averages over.
   private var memory = 12.0
   private var strays = 0
 
@@ -35,9 +35,10 @@ struct PeriodTracker {
     shortest = self.period
   }
 
-  /// The number of periods between two frames according to the counter.
+  /// The number of frame periods between two frames according to their sequence numbers.
   ///
-  /// Nil if the counter stopped or went backward.
+  /// Nil if the sequence number went backward, stayed equal, or advanced by less than the least
+  /// possible number of periods.
   static func counted(
     from last: FrameTimeline.Reading, to next: FrameTimeline.Reading
   ) -> Int64? {
@@ -45,7 +46,7 @@ struct PeriodTracker {
     return steps >= max(1, next.minimumStep) ? steps : nil
   }
 
-  /// The distance of a frame from a slot, in periods.
+  /// The distance of a frame's timestamp from the time of a slot, in periods.
   ///
   /// Positive if the frame is late.
   func offset(of reading: FrameTimeline.Reading, from slot: Int64) -> Double {
@@ -53,7 +54,8 @@ struct PeriodTracker {
     return time / period - Double(slot &- self.slot)
   }
 
-  /// The number of periods to the next frame if counter and clock agree on it; otherwise nil.
+  /// The number of frame periods to the next frame if counter and clock agree on this number;
+  /// otherwise nil.
   func agreedStep(
     from last: (reading: FrameTimeline.Reading, slot: Int64), to next: FrameTimeline.Reading
   ) -> Int64? {
@@ -80,8 +82,8 @@ struct PeriodTracker {
       let phase = time - Double(counted)
       phases.append(phase - phase.rounded(.down))
     }
-    // Phases are cyclic, so 0.9 and 0.1 are close, and a mean would be wrong. The chosen phase has
-    // the smallest total distance to all others.
+    // Phases, as fractions of a period, are cyclic: 0.9 and 0.1 are close, so a mean would be
+    // wrong. The chosen phase has the smallest total distance to all others.
     let nearest = phases.min { spread(of: phases, around: $0) < spread(of: phases, around: $1) }
     let phase = nearest ?? 0
     // Slot 0 belongs to the first frame. A phase above half a period means that the frame is early,
@@ -128,8 +130,8 @@ struct PeriodTracker {
 
   /// The median period of the frames (Theil 1950, Sen 1968), or nil if the frames disagree.
   ///
-  /// With eight or more frames, the middle half must be within 10 % of the median; with fewer, all
-  /// frames.
+  /// With eight or more frames, the middle half of the periods must be within 10 % of the median;
+  /// with fewer frames, all periods.
   private static func medianPeriod(of readings: [FrameTimeline.Reading]) -> Double? {
     guard readings.count >= 3 else { return nil }
     let half = readings.count / 2
@@ -175,7 +177,7 @@ struct PeriodTracker {
     return median > period * 1.3 || median < period * 0.77 ? median : nil
   }
 
-  /// Restarts the grid at a frame with another period.
+  /// Restarts the grid at a frame, with a new period.
   mutating func restart(
     period: Double, after last: (reading: FrameTimeline.Reading, slot: Int64)
   ) {

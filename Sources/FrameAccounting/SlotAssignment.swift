@@ -20,11 +20,11 @@ struct SlotAssignment {
   private static let contradictionCost = 0.25
   private static let pathLimit = 6
 
-  /// The result of the search for one frame.
+  /// The result of the slot search for one frame.
   struct Step {
     /// The number of frame periods since the previous frame.
     let step: Int64
-    /// Whether later frames may still change the result.
+    /// Whether later frames may still change the step.
     ///
     /// True if the frame is far from its slot, or if the counter disagrees with the slot or is
     /// unusable.
@@ -39,7 +39,7 @@ struct SlotAssignment {
     let isOpen: Bool
     /// The number of periods on this path that the counter has missed so far.
     ///
-    /// Negative if it has counted too many.
+    /// The number is negative if the counter has counted too many periods.
     let owed: Int64
   }
 
@@ -47,12 +47,13 @@ struct SlotAssignment {
   private var nodes: [Node] = []
   /// The index in `nodes` of the first candidate for the frame that is being assigned.
   private var stage = 0
-  /// The distance by which a clock jump moved the frames relative to the grid, in periods.
+  /// The distance, in periods, by which a jump of the driver's clock moved the timestamps relative
+  /// to the grid.
   private var shift = 0.0
 
   init(grid: PeriodTracker) { self.grid = grid }
 
-  /// Returns the number of periods from each frame to the next.
+  /// Returns, for each frame, the number of frame periods since the previous frame.
   mutating func steps(
     from last: (reading: FrameTimeline.Reading, slot: Int64), to readings: [FrameTimeline.Reading]
   ) -> [Step] {
@@ -79,7 +80,7 @@ struct SlotAssignment {
     return steps.reversed()
   }
 
-  /// Extends a path by one frame, once for each plausible slot.
+  /// Extends a path of the search by one frame, once for each plausible slot of the frame.
   private mutating func extend(
     _ parent: Int, to reading: FrameTimeline.Reading, _ counted: Int64?
   ) {
@@ -109,14 +110,14 @@ struct SlotAssignment {
     }
   }
 
-  /// The delay of a frame relative to a slot, in periods.
+  /// The delay of a frame's timestamp relative to a slot, in periods.
   ///
   /// If the clock jumped at this frame, the delay is unknown and counts as 0.
   private func late(_ reading: FrameTimeline.Reading, _ slot: Int64) -> Double {
     reading.isClockJump ? 0 : grid.offset(of: reading, from: slot) - shift
   }
 
-  /// Keeps only the cheapest path to each slot.
+  /// Adds a path of the search, but keeps only the cheapest path to each slot.
   private mutating func add(
     _ slot: Int64, _ parent: Int, _ late: Double, isOpen: Bool, price: Double = 0,
     owed: Int64
@@ -131,7 +132,7 @@ struct SlotAssignment {
     }
   }
 
-  /// Keeps the few cheapest paths, and sorts them by cost.
+  /// Sorts the paths of the search by cost, and keeps only the few cheapest ones.
   private mutating func keepBest() {
     nodes[stage...].sort { $0.cost < $1.cost }
     let extra = nodes.count - stage - Self.pathLimit

@@ -22,14 +22,14 @@ package struct TimestampUnwrapper {
 
   private let period: Int64
   private var offset: Int64 = 0
-  /// The offset before the last jump.
+  /// The correction of timestamps, in microseconds, that was in use before the clock's last jump.
   ///
-  /// A clock that was wrong only briefly jumps back, and this offset is then right again.
+  /// A clock that was wrong only briefly jumps back, and the earlier offset is then right again.
   private var offsetBefore: Int64 = 0
   private var last: (sequence: UInt32, microseconds: Int64, arrival: Int64)?
-  /// The shortest time from a frame's timestamp to its arrival so far.
+  /// The shortest time from a frame's timestamp to its arrival so far, in microseconds.
   ///
-  /// If a frame arrives after a much shorter time, its timestamp is impossible.
+  /// If a frame arrives a much shorter time after its timestamp, the timestamp is impossible.
   private var smallestLag = Int64.max
 
   /// Creates an unwrapper for a driver.
@@ -61,13 +61,13 @@ package struct TimestampUnwrapper {
     return (time, isJump)
   }
 
-  /// Returns the correction of a deviation with a known cause, otherwise nil.
+  /// Returns the correction for a deviation of a timestamp if its cause is known, otherwise nil.
   ///
   /// The known causes are a wrap, and the return of the clock from its last jump.
   private func knownStep(_ missing: Int64) -> Int64? {
     let slack = max(period, Self.slack)
-    // A wrap and the return of the clock are tested separately, because an array of all corrections
-    // would allocate memory for every frame.
+    // A wrap and the return of the clock are tested one after the other, because an array of all
+    // corrections would allocate memory for every frame.
     if let wrap = Self.wraps.first(where: { distance(missing, $0) < slack }) { return wrap }
     let back = offsetBefore &- offset
     return distance(missing, back) < slack ? back : nil
@@ -75,8 +75,8 @@ package struct TimestampUnwrapper {
 
   /// Whether a timestamp is impossible for a monotonic clock.
   ///
-  /// A timestamp is impossible if it goes back by more than jitter. It is also impossible if the
-  /// time from it to the arrival of the frame is much shorter than for any frame before.
+  /// A timestamp is impossible if it goes back by more than jitter explains. It is also impossible
+  /// if the time from it to the arrival of the frame is much shorter than for any frame before.
   private func isImpossible(_ time: Int64, _ arrival: Int64, after last: Int64) -> Bool {
     let elapsed = time.subtractingReportingOverflow(last)
     let lag = arrival.subtractingReportingOverflow(time)
@@ -89,7 +89,8 @@ package struct TimestampUnwrapper {
 
   /// The expected time since the last frame, in microseconds.
   ///
-  /// It follows from the sequence number if that is plausible, otherwise from the local clock.
+  /// The time follows from the sequence number if the number is plausible, otherwise from the local
+  /// clock.
   private func expected(
     _ frame: FrameObservation,
     after last: (sequence: UInt32, microseconds: Int64, arrival: Int64)

@@ -8,7 +8,7 @@ package import SystemPackage
 /// Writes lines to a descriptor on a background thread.
 ///
 /// If nothing reads the terminal or pipe, only this thread blocks, not the callers. O_NONBLOCK is
-/// no alternative: it would apply to the open terminal or pipe, which other programs share. All
+/// no alternative: it would also apply to other programs that share the open terminal or pipe. All
 /// calls may come from any thread.
 package final class BackgroundWriter: Sendable {
   private struct Line {
@@ -21,14 +21,14 @@ package final class BackgroundWriter: Sendable {
     /// The number of bytes of the lines that wait to be written.
     var byteCount = 0
     var droppedCount = 0
-    /// The number of lines that the thread has finished, including those whose write failed.
+    /// The number of lines that the thread has finished, including lines whose write failed.
     var endedCount = 0
     var isWriting = false
     var hasThread = false
     /// Whether each caller writes its own lines, because no thread can be created.
     var isDirect = false
-    /// The number of callers of ``drain(withinMilliseconds:)`` that wait until the next line is
-    /// finished.
+    /// The number of callers of ``drain(withinMilliseconds:)`` that wait for the thread to finish a
+    /// line.
     var waiterCount = 0
     /// The value of `endedCount` when a caller last gave up waiting, or nil if none has.
     var stuckCount: Int?
@@ -44,21 +44,22 @@ package final class BackgroundWriter: Sendable {
   ///
   /// - Parameters:
   ///   - descriptor: The descriptor.
-  ///   - capacity: The greatest number of bytes that wait for the reader. Further lines are dropped.
+  ///   - capacity: The greatest number of bytes that wait to be written. Further lines are dropped.
   package init(_ descriptor: FileDescriptor, capacity: Int = 1 << 18) {
     (self.descriptor, self.capacity) = (descriptor, capacity)
   }
 
-  /// The number of lines that were dropped because the reader did not read.
+  /// The number of lines that were dropped because nothing read the terminal or pipe.
   package var droppedCount: Int { state.withLock { $0.droppedCount } }
 
   /// Makes each caller write its own lines.
   ///
-  /// Calls of ``write(_:isProgress:)`` then block while the reader does not read. For a process
-  /// that cannot start threads.
+  /// Calls of ``write(_:isProgress:)`` then block while nothing reads the terminal or pipe. For a
+  /// process that cannot start threads.
   package func writeDirectly() { state.withLock { $0.isDirect = true } }
 
-  /// Writes a line after all earlier ones, without waiting for the reader.
+  /// Queues a line to be written after all earlier ones, without waiting for the reader of the
+  /// terminal or pipe.
   ///
   /// - Parameters:
   ///   - bytes: The line, with its line break.
@@ -104,9 +105,10 @@ package final class BackgroundWriter: Sendable {
         state.isWriting = line != nil
         return line
       }
-      // Lines that were replaced or dropped have also signaled, so the queue may be empty.
+      // The semaphore was also signaled for lines that were later replaced or dropped, so the queue
+      // may be empty.
       guard let line else { continue }
-      // A failure is ignored, because it could not be reported.
+      // A failed write is ignored, because no caller is left to report it to.
       _ = descriptor.writeFully(line.bytes)
       let waiterCount = state.withLock { state in
         state.isWriting = false
@@ -121,8 +123,8 @@ package final class BackgroundWriter: Sendable {
   /// Waits until all lines are written, or until the reader has stopped reading.
   ///
   /// - Parameter milliseconds: The longest time without a written line, after which the wait ends.
-  ///   If the previous wait ended like this and no line was written since, a tenth of this time is
-  ///   used.
+  ///   If the previous wait ended like this and no line was written since, the wait is a tenth as
+  ///   long.
   /// - Returns: Whether all lines were written.
   @discardableResult
   package func drain(withinMilliseconds milliseconds: Int = 1_000) -> Bool {

@@ -55,7 +55,7 @@ package final class BlockingThread: Sendable {
 }
 
 extension BlockingThread {
-  /// Runs blocking work on a dedicated thread and suspends the calling task until it ends.
+  /// Runs blocking work on a dedicated thread and suspends the calling task until the work ends.
   ///
   /// When the task resumes, the thread no longer holds the objects that `body` captures.
   ///
@@ -94,7 +94,7 @@ private final class CancellationFlag: Sendable {
   func set() { flag.store(true, ordering: .releasing) }
 }
 
-/// A closure that is released after its only run, before its result is used.
+/// A closure that runs once, and is released before its result is used.
 private final class SingleRun<Value: Sendable, Failure: Error>: Sendable {
   private struct Closure {
     let body: @Sendable () throws(Failure) -> Value

@@ -7,8 +7,8 @@ import Synchronization
 /// A bounded FIFO queue between one producer thread and one consumer thread.
 ///
 /// The producer blocks while the queue is full, and the consumer blocks while it is empty. The
-/// producer may end the queue with an error, and the consumer may stop it. After either, neither
-/// thread blocks.
+/// producer may end the queue with an error, and the consumer may stop it. After an end or a stop,
+/// neither thread blocks.
 package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
   /// The result of ``take(within:)``.
   package enum Taken {

@@ -4,8 +4,8 @@
 package enum ControlGroup {
   /// Reads how many bytes this process may still use.
   ///
-  /// The group and all of its ancestors are read, in version 2 and version 1 of the interface. Cached
-  /// file contents that the kernel can discard count as free.
+  /// The limits of the process's group and of all its ancestors are read, in version 2 and version
+  /// 1 of the cgroup interface. Cached file contents that the kernel can discard count as free.
   ///
   /// - Parameter root: The directory that contains `proc` and `sys`. Tests pass a directory with
   ///   simulated files.
@@ -13,7 +13,7 @@ package enum ControlGroup {
   package static func memoryLeft(root: String = "") -> Int64? {
     var smallest: Int64?
     for line in SystemFiles.lines(of: "\(root)/proc/self/cgroup") {
-      // Each line is `ID:CONTROLLERS:PATH`. The line of version 2 names no controllers.
+      // Each line is `ID:CONTROLLERS:PATH`. The line for version 2 of cgroups names no controllers.
       let parts = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
       guard parts.count == 3, parts[1].isEmpty || parts[1].split(separator: ",").contains("memory")
       else { continue }
@@ -26,7 +26,7 @@ package enum ControlGroup {
     return smallest
   }
 
-  /// The directory of a group and those of its ancestors, up to the mount point.
+  /// The directory of a control group and the directories of its ancestors, up to the mount point.
   private static func directories(below mount: String, _ path: String) -> [String] {
     var directories = [mount]
     for name in path.split(separator: "/") {
@@ -50,7 +50,8 @@ package enum ControlGroup {
       usage: "memory.usage_in_bytes", cache: "total_inactive_file")
 
     func memoryLeft(in directory: String) -> Int64? {
-      // Without a limit, the file contains `max`, or in version 1 a number close to 2^63.
+      // Without a limit, the limit's file contains `max`, or in version 1 of cgroups a number close
+      // to 2^63.
       guard let limit = number("\(directory)/\(limit)"), limit < 1 << 60,
         let usage = number("\(directory)/\(usage)")
       else { return nil }

@@ -47,7 +47,8 @@ package final class DirectoryWatcher: Sendable {
   @discardableResult
   package func add(_ directory: String) -> Bool {
     let mask = IN_CREATE | IN_DELETE | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR
-    // For a directory that is already watched, inotify returns the existing watch descriptor.
+    // For a directory that is already watched, inotify returns the directory's existing watch
+    // descriptor.
     let number = inotify_add_watch(descriptor, directory, UInt32(truncatingIfNeeded: mask))
     guard number >= 0 else { return false }
     directories.withLock { $0[number] = directory }
@@ -86,8 +87,8 @@ package final class DirectoryWatcher: Sendable {
       event.mask & UInt32(truncatingIfNeeded: flag) != 0
     }
     let directory = directories.withLock { directories in
-      // IN_IGNORED means that the directory was deleted. inotify may reuse its watch descriptor, so
-      // the entry is removed.
+      // IN_IGNORED means that the directory was deleted. inotify may reuse the directory's watch
+      // descriptor, so the descriptor is forgotten.
       has(IN_IGNORED) ? directories.removeValue(forKey: event.wd) : directories[event.wd]
     }
     guard let directory, !name.isEmpty else { return nil }

@@ -13,7 +13,7 @@ package struct FileCreationError: Error, Sendable {
   package let errorNumber: Int32
   /// True if writing to the file failed, false if creating it failed.
   package let isWriting: Bool
-  /// Whether the path names a device, pipe or socket.
+  /// Whether the path names a device, pipe or socket instead of a regular file.
   package let isNoFile: Bool
 
   package init(path: String, errorNumber: Int32, isWriting: Bool = false) {
@@ -31,11 +31,12 @@ package struct FileCreationError: Error, Sendable {
     isNoFile = true
   }
 
-  /// Whether another program is recording, recovering or replacing the file.
+  /// Whether the reason is that another program is recording, recovering or replacing the file.
   package var isBusy: Bool { errorNumber == EBUSY }
-  /// Whether the name is taken by a file that must not be replaced.
+  /// Whether the reason is that the name is taken by a file that must not be replaced.
   package var isNameTaken: Bool { errorNumber == EEXIST }
-  /// Whether the disk or the user's quota is full, or the file is too large.
+  /// Whether the reason is that the disk or the user's quota is full, or that the file is too
+  /// large.
   package var isDiskFull: Bool { [ENOSPC, EDQUOT, EFBIG].contains(errorNumber) }
   /// The reason in the system's own text (strerror).
   package var reason: String {

@@ -7,7 +7,7 @@ extension FileDescriptor {
   ///
   /// - Parameters:
   ///   - bytes: The bytes.
-  ///   - offset: The offset in the file. Nil writes at the descriptor's own offset.
+  ///   - offset: The offset in the file. Nil writes at the descriptor's current offset.
   ///   - givesUp: Called when a signal interrupts the write, with the number of bytes written so
   ///     far. It returns true to end with `.interrupted`, or false to continue.
   /// - Returns: Nil if all bytes were written; otherwise the error, after which some of the bytes
@@ -33,7 +33,7 @@ extension FileDescriptor {
           if givesUp(written) { return .interrupted }
           continue
         }
-        // If a file system writes nothing and reports no error, the loop would never end.
+        // If a file system writes nothing and reports no error, the loop would otherwise never end.
         guard count > 0 else { return .ioError }
         written += count
       }
@@ -41,7 +41,7 @@ extension FileDescriptor {
     } catch { return error as? Errno ?? .ioError }
   }
 
-  /// Writes all bytes at the descriptor's own offset, as ``writeFully(_:at:givesUp:)`` does.
+  /// Writes all bytes at the descriptor's current offset, as ``writeFully(_:at:givesUp:)`` does.
   package func writeFully(_ bytes: [UInt8]) -> Errno? {
     bytes.withUnsafeBytes { writeFully($0) }
   }

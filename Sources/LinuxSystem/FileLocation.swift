@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// The file that a path leads to, whether or not it exists.
+/// The file that a path leads to, whether or not this file exists.
 ///
 /// Two paths count as the same file even if they differ in spelling, or if they lead to the file
 /// through symbolic links or hard links.
@@ -25,7 +25,8 @@ package struct FileLocation {
     }
   }
 
-  /// Whether both paths lead to the same file, either by the same name or by hard links.
+  /// Whether both paths lead to the same file, either because they are the same name or because
+  /// they are hard links of one file.
   package func isFile(of other: FileLocation) -> Bool {
     guard let file, let found = other.file else { return name == other.name }
     return file == found

@@ -12,8 +12,8 @@ package enum FileLock {
 
   /// Locks an open file, and waits up to 200 ms for the lock.
   ///
-  /// Returns true if the file was locked or the file system has no locks, and false if the lock is
-  /// held through another open file description.
+  /// Returns true if the file was locked or the file system has no locks, and false if another
+  /// process, or another open file of this process, holds the lock.
   package static func take(_ descriptor: Int32) -> Bool {
     for attempt in 1...attempts {
       if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }

@@ -4,7 +4,8 @@ import CLinuxSystem
 
 /// Settings of glibc's memory allocator.
 package enum MallocTuning {
-  /// Keeps freed large buffers in the process for the next frame, instead of unmapping them.
+  /// Makes glibc keep large buffers that are freed, for use by the next frame, instead of unmapping
+  /// them.
   package static func keep() { CLinuxSystem_keepLargeBuffers() }
 
   /// Lets all threads share one heap, for a process with little address space.

@@ -5,7 +5,7 @@ import Glibc
 
 /// A directory entry.
 ///
-/// Its file is locked if possible.
+/// The file with this name is locked if possible.
 ///
 /// While this value exists, no other process that uses ``FileLock`` replaces the file.
 package struct NamedFile: Sendable {
@@ -21,7 +21,7 @@ package struct NamedFile: Sendable {
 
   /// Locks the file with this name.
   ///
-  /// Nil if the name is free.
+  /// Returns nil if no file has the name.
   ///
   /// - Throws: `FileCreationError` with `EBUSY` if another process holds the lock, `EISDIR` for
   ///   a directory, `ENOTSUP` for any other non-regular file.
@@ -72,16 +72,16 @@ package enum FileName {
     let (from, to) = (file.systemPath, name.systemPath)
     let failure = -CLinuxSystem_claim(from, to)
     guard isUnsupported(failure) else { return failure }
-    // Without `RENAME_NOREPLACE`, a hard link is used, because link(2) also fails with EEXIST if
-    // the name is taken.
+    // Where `RENAME_NOREPLACE` is not supported, a hard link is used, because link(2) also fails
+    // with EEXIST if the name is taken.
     if link(from, to) == 0 {
       unlink(from)
       return 0
     }
     let reason = errno
     guard reason == EPERM || reason == EOPNOTSUPP else { return reason }
-    // Some file systems, such as FAT, have no hard links. The name is then tested before the
-    // rename.
+    // Some file systems, such as FAT, have no hard links. There, the rename follows a test that the
+    // name is free.
     guard FileIdentity(ofName: name) == nil else { return EEXIST }
     return rename(from, to) == 0 ? 0 : errno
   }
@@ -121,7 +121,8 @@ package enum FileName {
   package static func remove(_ name: String, of identity: FileIdentity?) {
     guard let identity, FileIdentity(ofName: name) == identity else { return }
     // The name could be given to another file between the test and the removal. The file is
-    // therefore moved to a private name, tested again, and then removed.
+    // therefore moved to a private name, its identity is tested again there, and then it is
+    // removed.
     let aside = TemporaryName.free(beside: name, TemporaryName.gone)
     guard CLinuxSystem_claim(name.systemPath, aside.systemPath) == 0 else {
       unlink(name.systemPath)

@@ -8,7 +8,7 @@ import Glibc
 /// reference.
 ///
 /// swift-system's `FileDescriptor` lacks most of the calls that are needed (locks, syncs,
-/// reservations, exchanges of names), so the descriptor is a plain number.
+/// reservations, exchanges of names), so the descriptor is stored as a plain number.
 package final class OpenFile: Sendable {
   /// The path for messages.
   ///
@@ -39,7 +39,7 @@ package final class OpenFile: Sendable {
     return access(link, F_OK) != 0 && hasItsName ? path : link
   }
 
-  /// The path that the file has now, from /proc/self/fd.
+  /// The path that the open file has now, read from /proc/self/fd.
   ///
   /// Nil if the file was deleted.
   package var currentPath: String? {

@@ -21,7 +21,8 @@ extension RandomAccessFile {
   ) throws(SystemError) -> Int64 {
     var parts = [count]
     if let blockBytes, start % blockBytes == target % blockBytes {
-      // The kernel shares blocks only if a request starts at a block.
+      // The kernel shares blocks only if a request starts at the start of a block, so the bytes
+      // before it are copied first.
       let head = min(count, (blockBytes - start % blockBytes) % blockBytes)
       let middle = (count - head) / blockBytes * blockBytes
       parts = [head, middle, count - head - middle]
@@ -78,7 +79,7 @@ extension RandomAccessFile {
 
   /// The size of the blocks that this file can share with another file (reflink).
   ///
-  /// This file must be empty. It is empty afterwards, too.
+  /// This file must be empty. The file is empty again afterwards.
   ///
   /// - Returns: The block size in bytes. Nil if the files are on different file systems, or if
   ///   their file system cannot share blocks.

@@ -60,7 +60,8 @@ package struct RandomAccessFile: ~Copyable {
     try result.get()
   }
 
-  /// Writes a box over an old one: first the bytes after the first page, then the first page.
+  /// Writes a box of a movie file over an older box: first the bytes after the first page, then the
+  /// first page.
   ///
   /// If the process is killed, write(2) stops only between pages. The first page contains the box
   /// header, so readers still skip the old box until the new one is complete.
@@ -93,14 +94,14 @@ package struct RandomAccessFile: ~Copyable {
   ///   then be lost.
   package func sync() throws(SystemError) {
     while fdatasync(descriptor) != 0 {
-      // These errors mean that the file is not on a disk but is, for example, a pipe, so nothing
-      // needs a sync.
+      // These errors mean that the file cannot be synced because it is not on a disk. For example,
+      // it is a pipe.
       if errno == EINVAL || errno == EROFS || errno == ENOSYS { return }
       guard errno == EINTR else { throw SystemError("write to", path, errno) }
     }
   }
 
-  /// Waits until the file's directory entry is on the disk.
+  /// Waits until the directory entry with the file's name is on the disk.
   ///
   /// Some file systems cannot sync directories, so failures are ignored.
   package func syncName() {

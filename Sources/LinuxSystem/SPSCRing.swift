@@ -6,8 +6,8 @@ package import Synchronization
 /// A single-producer, single-consumer ring in preallocated memory.
 ///
 /// Neither thread blocks, locks or allocates, because each thread writes its own counter and only
-/// reads the other one. Elements are numbered from 0 in push order, and stay until the consumer
-/// removes them.
+/// reads the counter of the other thread. Elements are numbered from 0 in push order, and stay
+/// until the consumer removes them.
 package struct SPSCRing<Element>: ~Copyable, @unchecked Sendable {
   /// The maximum number of stored elements.
   package let capacity: Int
@@ -47,7 +47,7 @@ package struct SPSCRing<Element>: ~Copyable, @unchecked Sendable {
   /// The number of the oldest stored element.
   @inlinable package var startNumber: Int { tail.load(ordering: .acquiring) }
 
-  /// The number of the next pushed element.
+  /// The number that the next pushed element will get.
   @inlinable package var endNumber: Int { head.load(ordering: .acquiring) }
 
   /// Appends an element.

@@ -7,11 +7,11 @@ import Glibc
 /// It stays loaded until the process ends, so the addresses of its symbols stay valid. Any thread may
 /// use it.
 package struct SharedLibrary: Sendable {
-  /// The reason why a library or one of its symbols cannot be used, in the words of `dlerror(3)`.
+  /// The reason why a library or one of its symbols cannot be used, as `dlerror(3)` words it.
   package struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
     package let description: String
 
-    /// The message for the last failed call on this thread.
+    /// Takes the message of `dlerror(3)` for the last failed call on this thread.
     fileprivate init() {
       description = dlerror().map { String(cString: $0) } ?? "unknown error"
     }
@@ -21,8 +21,9 @@ package struct SharedLibrary: Sendable {
 
   /// Loads a library.
   ///
-  /// - Parameter name: Its file name, which is searched for in the run path of this program, in
-  ///   `LD_LIBRARY_PATH` and in the system's directories; a path with a slash is used as it is.
+  /// - Parameter name: The library's file name, which is searched for in the run path of this
+  ///   program, in `LD_LIBRARY_PATH` and in the system's directories; a path with a slash is used
+  ///   as it is.
   /// - Throws: The reason why it cannot be loaded.
   package init(_ name: String) throws(Failure) {
     guard let handle = dlopen(name, RTLD_NOW | RTLD_LOCAL) else { throw Failure() }

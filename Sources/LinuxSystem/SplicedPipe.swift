@@ -9,15 +9,15 @@ package import SystemPackage
 ///
 /// The memory must not change before the reader has read it. So the owner of written memory is kept
 /// until as many further pages were written as the pipe can hold. The reader must copy the bytes
-/// with read(2). If the reader instead moves them into another pipe, that pipe refers to the memory
-/// for longer.
+/// with read(2). If the reader instead splices the bytes into another pipe, that pipe refers to the
+/// memory for longer.
 package struct SplicedPipe<Owner>: ~Copyable {
   private let descriptor: FileDescriptor
   private let pageSize = Int(getpagesize())
   private var kept: Deque<(owner: Owner, end: Int)> = []
   /// The smallest number of pipe buffers that the writes so far can have filled.
   ///
-  /// Each write fills at least one buffer, and at least one for each page.
+  /// Each write fills at least one buffer, and at least one for each whole page of memory.
   private var bufferCount = 0
 
   /// Creates a pipe for a descriptor, or returns nil if the descriptor is not a pipe.
@@ -59,8 +59,8 @@ package struct SplicedPipe<Owner>: ~Copyable {
   /// longer refers.
   package mutating func keep(_ owner: Owner) {
     kept.append((owner, bufferCount))
-    // Each buffer contains at most one page, and buffers leave the pipe in the order in which they
-    // were filled.
+    // Each pipe buffer contains at most one page, and buffers leave the pipe in the order in which
+    // they were filled. So the pipe refers only to the memory of the last `held` buffers.
     let held = (Self.capacity(of: descriptor) ?? .max) / pageSize
     while let first = kept.first, bufferCount - first.end >= held { kept.removeFirst() }
   }

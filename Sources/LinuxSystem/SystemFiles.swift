@@ -56,7 +56,7 @@ package enum SystemFiles {
     return lstat(path.systemPath, &status) == 0 ? status : nil
   }
 
-  /// Whether the owner alone has permissions on the file at a path.
+  /// Whether only the owner of the file at a path has permissions on it.
   package static func isForOwnerOnly(_ path: String) -> Bool {
     var status = stat()
     return stat(path.systemPath, &status) == 0 && status.st_mode & 0o077 == 0

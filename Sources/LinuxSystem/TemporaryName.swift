@@ -6,7 +6,7 @@ import Synchronization
 /// Names of temporary files in the directory of their target file.
 package enum TemporaryName {
   /// The kinds of temporary file: `part` is being written and locked, `old` was moved aside for a new
-  /// file, and `gone` is being removed.
+  /// file, and `gone` was moved aside to be removed.
   package static let (part, old, gone) = ("part", "old", "gone")
 
   /// The maximum length of a Linux file name in bytes (NAME_MAX).
@@ -47,7 +47,7 @@ package enum TemporaryName {
       let descriptor = open(name.systemPath, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
       if descriptor >= 0 { return (descriptor, name) }
       // EEXIST: an earlier process with the same ID, or a process in another container, left a file
-      // with this name. The next name is tried.
+      // with this name. The next temporary name is tried.
       guard errno == EEXIST else { throw FileCreationError(path: path, errorNumber: errno) }
     }
     throw FileCreationError(path: path, errorNumber: EEXIST)
@@ -127,7 +127,8 @@ package enum TemporaryName {
     return abandoned
   }
 
-  /// Removes a file whose lock is free, and returns true if it was removed.
+  /// Removes a temporary file if no process holds its lock, and returns true if the file was
+  /// removed.
   private static func remove(_ path: String) -> Bool {
     // On NFS, an exclusive lock needs a file that is open for writing.
     let descriptor = open(path.systemPath, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
@@ -136,10 +137,11 @@ package enum TemporaryName {
     return flock(descriptor, LOCK_EX | LOCK_NB) == 0 && unlink(path.systemPath) == 0
   }
 
-  /// The number of alternative names to try.
+  /// The number of temporary names to try before giving up.
   private static let attempts = 100
 
-  /// The process ID in the name of a temporary file of a target, or nil for any other name.
+  /// The process ID in a file name, if it is the name of a temporary file of the given kind and
+  /// target; otherwise nil.
   package static func process(in found: String, _ kind: String, of name: String) -> String? {
     let process = String(found.dropFirst().prefix { $0.isASCII && ($0.isWholeNumber || $0 == "-") })
     return !process.isEmpty && found == mark(process, kind, name) ? process : nil

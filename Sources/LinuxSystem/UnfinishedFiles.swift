@@ -19,7 +19,7 @@ package enum UnfinishedFiles {
 
   static func add(_ path: String) { state.withLock { _ = $0.paths.insert(path) } }
 
-  /// Removes an unfinished file.
+  /// Removes an unfinished file of this process.
   static func remove(_ path: String) {
     state.withLock { state in
       unlink(path.systemPath)
@@ -27,7 +27,8 @@ package enum UnfinishedFiles {
     }
   }
 
-  /// Calls a closure that renames a temporary file to its final name.
+  /// Calls a closure that renames a temporary file to its final name, and counts the file as
+  /// finished if the closure succeeds.
   ///
   /// - Returns: The result of the closure: 0 or an errno.
   static func finish(_ path: String, _ rename: () -> Int32) -> Int32 {
