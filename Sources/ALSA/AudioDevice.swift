@@ -113,7 +113,7 @@ package struct AudioDevice: ~Copyable, Sendable {
   /// Reads available samples.
   ///
   /// - Returns: The number of samples per channel that were read, and the overrun or suspension
-  ///   that prevented the read, or nil.
+  ///   that prevented the read, or nil if nothing prevented it.
   /// - Throws: ``ALSAError`` with the operation `.read`. The reason is `.unplugged` or `.other`.
   package borrowing func read(
     into memory: UnsafeMutableRawPointer, count: Int

@@ -4,7 +4,8 @@
 public struct PlayerWindowSettings: Hashable, Sendable {
   /// The title of the window.
   public var title = ""
-  /// The names of the clips, which are shown on each image together with its position.
+  /// The names of the clips, one for each player, which are shown on the images together with the
+  /// position.
   ///
   /// Empty shows no names.
   public var clipNames: [String] = []

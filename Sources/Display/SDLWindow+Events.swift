@@ -77,7 +77,8 @@ extension SDLWindow {
     guard !prefix.isEmpty, (0x21..<0x7F).contains(code), let scalar = Unicode.Scalar(code) else {
       return nil
     }
-    // On most layouts, plus is typed with the key of the equals sign.
+    // On most keyboard layouts, plus is typed with the key of the equals sign, so that key counts
+    // as plus.
     return .key(prefix + (scalar == "=" ? "+" : String(Character(scalar))))
   }
 }

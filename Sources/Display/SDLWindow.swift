@@ -37,7 +37,7 @@ final class SDLWindow {
   private static func start() throws(MediaError) {
     let environment = ProcessInfo.processInfo.environment
     // Without an X11 or Wayland server, SDL would try all of its video drivers, whose libraries
-    // print messages. So the call fails here.
+    // print messages. So this call fails instead.
     guard
       SDL_GetHint(SDL_HINT_VIDEODRIVER) != nil
         || ["DISPLAY", "WAYLAND_DISPLAY"].contains(where: { environment[$0]?.isEmpty == false })
@@ -166,7 +166,7 @@ final class SDLWindow {
         renderer, format, Int32(SDL_TEXTUREACCESS_STREAMING.rawValue), Int32(clamping: size.width),
         Int32(clamping: size.height))
     else { throw .noDisplay(Self.lastError) }
-    // Blending is switched off, because video has no transparency.
+    // Blending is switched off, because video frames have no transparency.
     SDL_SetTextureBlendMode(made, SDL_BLENDMODE_NONE)
     textures[image] = Texture(pointer: made, format: format, size: size)
     return made

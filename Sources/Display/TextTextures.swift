@@ -77,7 +77,8 @@ struct TextTextures {
     return Entry(texture: texture, width: width, height: height, stamp: stamp)
   }
 
-  /// The pixels of a text in its color, transparent between the dots.
+  /// The pixels of a text as `0xAARRGGBB`: the dots have the text's color, and all other pixels are
+  /// transparent.
   private func pixels(_ key: Key, _ width: Int, _ height: Int) -> [UInt32] {
     let (color, transparent) = (key.color.argb, key.color.argb & 0xFF_FFFF)
     var pixels = [UInt32](repeating: transparent, count: width * height)

@@ -45,8 +45,8 @@ package struct FrameAccount {
   package private(set) var periodsSinceTaken: Int64 = 0
   /// The time from the start of the stream to its first frame, even if that frame was lost.
   ///
-  /// If the take begins later in the stream, the time to the first frame of the take. Nil before a
-  /// frame was entered.
+  /// If the take begins later in the stream, this is the time from the start of the stream to the
+  /// first frame of the take. Nil before a frame was entered.
   package private(set) var startupDuration: Duration?
 
   private let switchedOn: @Sendable () -> Int64

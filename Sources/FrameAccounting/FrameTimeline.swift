@@ -67,7 +67,8 @@ struct FrameTimeline {
 
   /// Adds the next frame.
   ///
-  /// Afterwards ``steps`` contains the steps that this call decided, oldest first. It may be empty.
+  /// Afterwards ``steps`` contains the steps that this call decided, oldest first. ``steps`` may be
+  /// empty.
   mutating func add(_ reading: Reading) {
     steps.removeAll(keepingCapacity: true)
     if trustsCounter { return trust(reading) }

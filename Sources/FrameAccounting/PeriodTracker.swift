@@ -107,8 +107,8 @@ struct PeriodTracker {
     slot = next
     if reading.isClockJump || abs(late) >= 0.5 {
       strays += 1
-      // After a clock jump or many outliers, the grid's phase is wrong, so it restarts at this
-      // frame.
+      // After a clock jump or many outliers, the grid's phase is wrong, so the grid restarts at
+      // this frame.
       if reading.isClockJump || strays >= Self.timeout {
         time = Double(reading.microseconds &- origin)
         strays = 0
@@ -120,7 +120,8 @@ struct PeriodTracker {
       time += 2 * (2 * count + 1) / ((count + 1) * (count + 2)) * late * period
       if passed > 0 { period += 6 / ((count + 1) * (count + 2)) * late * period / passed }
     }
-    // The origin is moved forward from time to time, so that differences stay exact.
+    // From time to time, the origin is moved to the current slot, so that differences of times stay
+    // exact.
     if slot & 0xFFFF == 0 || abs(time) > 1e12 {
       let whole = Int64(saturating: time)
       origin &+= whole

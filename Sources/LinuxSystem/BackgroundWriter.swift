@@ -25,7 +25,7 @@ package final class BackgroundWriter: Sendable {
     var endedCount = 0
     var isWriting = false
     var hasThread = false
-    /// Whether each caller writes its own lines, because no thread can be created.
+    /// Whether each caller writes its own lines, because the process cannot start threads.
     var isDirect = false
     /// The number of callers of ``drain(withinMilliseconds:)`` that wait for the thread to finish a
     /// line.

@@ -48,7 +48,7 @@ package final class BlockingThread: Sendable {
   /// Call at most once.
   package func join() { pthread_join(thread, nil) }
 
-  /// Lets the thread release its resources when it ends, without ``join()``.
+  /// Makes the thread release its resources by itself when it ends.
   ///
   /// Call this instead of ``join()``.
   package func detach() { pthread_detach(thread) }

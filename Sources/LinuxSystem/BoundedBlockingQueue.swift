@@ -96,7 +96,7 @@ package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
     }
     guard let taken else {
       // `end(_:)` and `stop()` signal the semaphore only once, and this call has consumed the
-      // signal. It signals again, so that the next `take()` also returns the end instead of
+      // signal. This call signals again, so that the next `take()` also returns the end instead of
       // blocking.
       waiting.signal()
       if let failure { throw failure }

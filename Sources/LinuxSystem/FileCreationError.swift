@@ -11,7 +11,7 @@ package struct FileCreationError: Error, Sendable {
   /// `EEXIST` if the name is taken, `ENOTSUP` for a device, pipe or socket, `EBUSY` if another
   /// program is writing the file, `ECANCELED` if the caller cancelled the wait for a pipe.
   package let errorNumber: Int32
-  /// True if writing to the file failed, false if creating it failed.
+  /// True if writing to the file failed, false if creating the file failed.
   package let isWriting: Bool
   /// Whether the path names a device, pipe or socket instead of a regular file.
   package let isNoFile: Bool

@@ -25,8 +25,8 @@ package struct FileLocation {
     }
   }
 
-  /// Whether both paths lead to the same file, either because they are the same name or because
-  /// they are hard links of one file.
+  /// Whether both paths lead to the same file, either because they resolve to the same name or
+  /// because they are hard links of one file.
   package func isFile(of other: FileLocation) -> Bool {
     guard let file, let found = other.file else { return name == other.name }
     return file == found

@@ -31,8 +31,8 @@ package enum FileLock {
     let descriptor = open(path.systemPath, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { return false }
     defer { close(descriptor) }
-    // Two processes may test the same file at once. A shared lock keeps each from mistaking the
-    // other for a writer.
+    // Two processes may test the same file at once. With a shared lock, neither mistakes the other
+    // for a process that writes the file.
     return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
   }
 }

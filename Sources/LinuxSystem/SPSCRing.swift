@@ -11,7 +11,8 @@ package import Synchronization
 package struct SPSCRing<Element>: ~Copyable, @unchecked Sendable {
   /// The maximum number of stored elements.
   package let capacity: Int
-  // The elements from `tail` up to `head` belong to the consumer, the free slots to the producer.
+  // The elements from `tail` up to `head` belong to the consumer, and the free slots belong to the
+  // producer.
   @usableFromInline let elements: UnsafeMutablePointer<Element>
   @usableFromInline let head = Atomic<Int>(0)
   @usableFromInline let tail = Atomic<Int>(0)
@@ -63,7 +64,7 @@ package struct SPSCRing<Element>: ~Copyable, @unchecked Sendable {
 
   /// The element with a number.
   ///
-  /// Nil if it was not pushed yet or was already removed.
+  /// Nil if the element was not pushed yet or was already removed.
   ///
   /// Consumer thread only.
   @inlinable package subscript(number: Int) -> Element? {

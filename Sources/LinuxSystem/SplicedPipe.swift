@@ -44,7 +44,7 @@ package struct SplicedPipe<Owner>: ~Copyable {
         continue
       }
       if count == -Int(EPIPE) { return .brokenPipe }
-      // If the kernel rejects the splice, the remaining bytes are copied.
+      // If the kernel rejects the splice, the remaining bytes are written as a copy.
       guard count > 0 else {
         let spliced = bytes.count - rest.count
         return descriptor.writeFully(rest) { givesUp(spliced + $0) }
@@ -70,7 +70,7 @@ package struct SplicedPipe<Owner>: ~Copyable {
 
   /// The capacity of a pipe in bytes; nil for another descriptor.
   private static func capacity(of descriptor: FileDescriptor) -> Int? {
-    // The value of F_GETPIPE_SZ, a macro that Swift does not import.
+    // 1032 is the value of F_GETPIPE_SZ, a macro that Swift does not import.
     let count = fcntl(descriptor.rawValue, 1_032)
     return count > 0 ? Int(count) : nil
   }

@@ -130,21 +130,21 @@ extension String {
     FilePath(self).removingLastComponent().appending(name).string
   }
 
-  /// The path without the extension of its last part.
+  /// The path without the file extension.
   ///
-  /// The rest stays as it is written.
+  /// The rest of the path is not normalized.
   package var withoutExtension: String {
     let start = lastIndex(of: "/").map(index(after:)) ?? startIndex
     guard let dot = self[start...].lastIndex(of: "."), dot > start else { return self }
     return String(self[..<dot])
   }
 
-  /// The last part of the path without its extension.
+  /// The last component of the path without its file extension.
   package var fileStem: String { FilePath(self).stem ?? self }
 
   /// The extension of the file name in lower case.
   ///
-  /// Nil if it has none.
+  /// Nil if the file name has no extension.
   package var fileExtension: String? { FilePath(self).extension?.lowercased() }
 }
 

@@ -43,7 +43,7 @@ package struct WholeFile: ~Copyable {
       }
       let kind = status.st_mode & S_IFMT
       guard kind != S_IFDIR else { throw FileCreationError(path: target, errorNumber: EISDIR) }
-      // A symbolic link that leads to no file is replaced itself.
+      // If a symbolic link leads to no file, the new file replaces the link itself.
       guard kind == S_IFREG || kind == S_IFLNK else {
         throw FileCreationError(noFile: target)
       }
@@ -91,7 +91,8 @@ package struct WholeFile: ~Copyable {
     lock = nil
   }
 
-  /// Gives the file its target's name, even if another file has received this name since the start.
+  /// Gives the file its target's name, even if another file has received this name since this file
+  /// was created.
   ///
   /// - Returns: 0 or the errno.
   private func replace() throws(FileCreationError) -> Int32 {
@@ -102,8 +103,8 @@ package struct WholeFile: ~Copyable {
       } catch { return error.errorNumber }
     }
     for _ in 0..<Self.attempts {
-      // A recording may start under this name at the same time. Either it finds this lock and is
-      // refused, or it already holds the lock and this call is refused.
+      // A recording may start under this name at the same time. Either the recording finds this
+      // lock and is refused, or it already holds the lock and this call is refused.
       guard let old = try NamedFile.locking(location) else {
         let failure = claim()
         if failure == EEXIST { continue }
@@ -158,7 +159,7 @@ extension WholeFile {
   /// The time between polls for a cancellation, in milliseconds.
   private static let pollInterval: Int32 = 50
 
-  /// Writes to a named pipe, and waits for its reader.
+  /// Waits until a reader has opened a named pipe, then writes bytes to the pipe.
   private static func send(
     _ bytes: [UInt8], to pipe: String, _ isCancelled: () -> Bool
   ) throws(FileCreationError) {

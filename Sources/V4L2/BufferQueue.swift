@@ -45,8 +45,8 @@ package final class BufferQueue: ControlChannel, Sendable {
   package func nanoseconds() -> Int64 { device.calls.nanoseconds() }
 
   let device: VideoDevice
-  // Sharing the array between threads is safe. It is written only in the initializer, and the
-  // memory of a buffer is used only by the caller that dequeued the buffer.
+  // Sharing the array of buffers between threads is safe. The array is written only in the
+  // initializer, and the memory of a buffer is used only by the caller that dequeued the buffer.
   private nonisolated(unsafe) let buffers: [MappedBuffer]
 
   /// Takes ownership of the device and requests buffers from its driver.
@@ -129,8 +129,8 @@ package final class BufferQueue: ControlChannel, Sendable {
       try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMON, &type), .start, path)
       device.calls.handles.setStreaming(true, path)
     } catch {
-      // Without a stop, the driver would keep the buffers that were already queued, and would
-      // reject them at the next start.
+      // Without this stop after a failed start, the driver would keep the buffers that were already
+      // queued, and would reject them at the next start.
       try? stop()
       throw error
     }

@@ -35,8 +35,8 @@ package struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
       guard holders.count < limit else { break }
       let directory = "/proc/\(process)"
       guard process != own,
-        // The link is read but not followed, because following it could block on a hanging network
-        // file system.
+        // The symbolic link of a descriptor is read but not followed, because following it could
+        // block on a hanging network file system.
         SystemFiles.entries(in: "\(directory)/fd").contains(where: {
           SystemFiles.linkTarget("\(directory)/fd/\($0)") == node
         })

@@ -81,7 +81,7 @@ extension VideoDevice {
       var entry = v4l2_input()
       entry.index = index
       guard try has(CVideo4Linux_VIDIOC_ENUMINPUT, &entry, .listInputs) else { break }
-      // Some drivers overwrite the index, so it is set again.
+      // Some drivers overwrite the index of the entry, so it is set again.
       entry.index = index
       inputs.append(DriverInput(entry))
     }

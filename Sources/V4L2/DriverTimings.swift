@@ -82,7 +82,8 @@ package struct DriverTimings: Hashable, Sendable {
 }
 
 extension DriverTimings {
-  /// Creates timings from a driver's structure, or returns nil if its type is unknown.
+  /// Creates timings from a driver's structure, or returns nil if the type of the structure is
+  /// unknown.
   init?(_ timings: v4l2_dv_timings) {
     guard timings.type == UInt32(V4L2_DV_BT_656_1120) else { return nil }
     let bt = timings.bt

@@ -34,7 +34,8 @@ extension BufferQueue {
     var request = v4l2_exportbuffer()
     request.type = device.bufferType
     request.index = UInt32(clamping: index)
-    // Software renderers map the buffer for reading and writing.
+    // The descriptor permits writing, because software renderers map the buffer for reading and
+    // writing.
     request.flags = UInt32(O_CLOEXEC | O_RDWR)
     try DeviceError.check(
       control(CVideo4Linux_VIDIOC_EXPBUF, &request), .exportBuffer, path)

@@ -23,7 +23,8 @@ struct MappedBuffer {
       (result, planes.map { (Int($0.length), Int64($0.m.mem_offset)) })
     }
     try DeviceError.check(result, .mapBuffer, device.path)
-    // A single plane is not copied. For several planes, `joining` must have one size for each.
+    // A single plane is not copied. For several planes, `joining` must contain one size for each
+    // plane.
     guard extents.count == max(1, joining.count), joining.allSatisfy({ $0 >= 0 }) else {
       throw DeviceError(.mapBuffer, device.path, code: ENOTSUP)
     }

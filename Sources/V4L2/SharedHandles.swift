@@ -118,7 +118,8 @@ package final class SharedHandles: Sendable {
     state.withLock { _ = $0.entries[path]?.observers.removeValue(forKey: number) }
   }
 
-  /// The object that ``setCompanion(_:of:)`` stored for a node, or nil if it no longer exists.
+  /// The object that ``setCompanion(_:of:)`` stored for a node, or nil if the object no longer
+  /// exists.
   package func companion(of path: String) -> (any AnyObject & Sendable)? {
     state.withLock { $0.entries[path]?.companion }
   }

@@ -172,7 +172,8 @@ extension VideoDevice {
 }
 
 extension MediaTime {
-  /// Creates a time from a driver's fraction of a second, or returns nil if it is zero or invalid.
+  /// Creates a time from a driver's fraction of a second, or returns nil if the fraction is zero or
+  /// invalid.
   fileprivate init?(_ fraction: v4l2_fract) {
     guard fraction.numerator > 0, fraction.denominator > 0,
       let seconds = Rational(

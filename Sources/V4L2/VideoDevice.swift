@@ -60,7 +60,8 @@ package struct VideoDevice: ~Copyable, Sendable {
   private init(opening path: String, _ calls: any VideoSystemCalls) throws(DeviceError) {
     let descriptor = calls.open(path)
     try DeviceError.check(descriptor, .open, path)
-    // A plugin of libv4l2 may change the capabilities, so they are queried through libv4l2.
+    // A plugin of libv4l2 may change the capabilities, so the capabilities are queried through
+    // libv4l2.
     var answer = v4l2_capability()
     let result = withUnsafeMutablePointer(to: &answer) {
       calls.control(descriptor, CVideo4Linux_VIDIOC_QUERYCAP, $0)

@@ -34,14 +34,14 @@ package protocol VideoSystemCalls: Sendable {
   /// fail and the memory reads as zeros.
   ///
   /// A driver frees an unplugged device and its node number only after all users have released it.
-  /// This call releases it without closing the descriptor.
+  /// This call releases the device without closing the descriptor.
   func abandon(_ descriptor: CInt, _ memory: [UnsafeMutableRawBufferPointer])
 
   /// The current time of the clock of the driver's timestamps, in nanoseconds. For the kernel it is
   /// `CLOCK_MONOTONIC`.
   func nanoseconds() -> Int64
 
-  /// The paths of the `/dev/video…` nodes, unsorted. Tests simulate them.
+  /// The paths of the `/dev/video…` nodes, unsorted. Tests replace the list.
   func nodes() -> [String]
 
   /// The `/dev/v4l-subdev…` nodes of a camera's flash LEDs, in the order of its media device. Most

@@ -52,12 +52,13 @@ struct AudioHistory: ~Copyable {
     end += bytes.count
   }
 
-  /// The metadata of a block, or nil if it is not in the history.
+  /// The metadata of the block with a number, or nil if the block is not in the history.
   func entry(_ number: Int) -> AudioRing.Entry? {
     (oldest..<next).contains(number) ? blocks[number % blocks.count]?.entry : nil
   }
 
-  /// A copy of a block's bytes, or an empty array if the block is not in the history.
+  /// A copy of the bytes of the block with a number, or an empty array if the block is not in the
+  /// history.
   func bytes(_ number: Int) -> [UInt8] {
     guard (oldest..<next).contains(number), let block = blocks[number % blocks.count] else {
       return []

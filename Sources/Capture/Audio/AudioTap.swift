@@ -138,9 +138,9 @@ package final class AudioTap: AudioSink {
   package struct Piece: Sendable {
     /// The capture time of the first sample, in nanoseconds of the capture clock.
     package var nanoseconds: Int64
-    /// The reason why this block does not follow the previous one.
+    /// The reason why this block does not directly continue the previous block.
     ///
-    /// Nil if it does follow, and for the first block that a cursor reads.
+    /// Nil if it does continue that block, and for the first block that a cursor reads.
     package var interruption: AudioInterruption?
     /// The samples of each channel, from -1 to 1.
     package var channels: [[Float]]
@@ -237,7 +237,7 @@ package final class AudioTap: AudioSink {
   }
 }
 
-/// The reason why a block does not follow the previous one.
+/// The reason why an audio block does not directly continue the previous block.
 package enum AudioInterruption: Hashable, Sendable {
   /// Samples were lost.
   case missing(AudioGap.Cause)

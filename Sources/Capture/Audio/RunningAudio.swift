@@ -39,7 +39,8 @@ final class RunningAudio: InputCapture {
 
 /// The audio capture of a camera.
 ///
-/// It starts when a connection first requests audio, and ends when the video ends.
+/// The audio capture starts when a connection first requests audio, and ends when the camera's
+/// video ends.
 final class CameraAudio: Sendable {
   private enum Stage {
     case waiting
@@ -87,8 +88,8 @@ final class CameraAudio: Sendable {
         case .over: return nil
         case .waiting:
           guard !sinks.isEmpty else { return nil }
-          // The sinks are passed to the new capture before it starts, so that they receive its
-          // first sample.
+          // The sinks are passed to the new capture before it starts, so that they receive the
+          // capture's first sample.
           let audio = try RunningAudio(driver, AudioCounters(), into: sinks, control: control)
           try audio.begin()
           stage = .running(audio)
@@ -99,7 +100,7 @@ final class CameraAudio: Sendable {
     _ = try result.get()?.connect(connections)
   }
 
-  /// Ends the audio when the video ends.
+  /// Ends the audio capture when the camera's video ends.
   func end() {
     control.stop(.signal)
     let before = stage.withLock { stage in

@@ -106,10 +106,10 @@ package struct SampleClock: Sendable {
     fit()
   }
 
-  /// Discards the timestamps and keeps the rate.
+  /// Discards the timestamps and keeps the measured sample rate.
   ///
-  /// Call this after a loss of an unknown number of samples, because the line does not continue
-  /// after it.
+  /// Call this after a loss of an unknown number of samples, because the fitted line does not
+  /// continue after the loss.
   package mutating func restart() {
     first = 0
     count = 0
@@ -176,7 +176,7 @@ package struct SampleClock: Sendable {
       && time.magnitude <= Self.longestSpan.nanoseconds.magnitude
   }
 
-  /// Makes another timestamp the origin of the sums, so that they stay too small to overflow.
+  /// Makes another timestamp the origin of the sums, so that the sums stay too small to overflow.
   private mutating func moveOrigin(to stamp: Stamp) {
     origin = stamp
     sums = Sums()

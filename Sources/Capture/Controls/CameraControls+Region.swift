@@ -116,9 +116,9 @@ extension CameraControls {
     try node.setDuringCapture(automatics, to: .number(bits | automatic.bit))
   }
 
-  /// A range that spans a quarter of an image side.
+  /// A range of pixels that spans a quarter of the image's width or height.
   ///
-  /// It is centered on the point, but moved where needed to lie inside the image.
+  /// The range is centered on the point, but moved where needed to lie inside the image.
   private static func part(
     of side: UInt32, from start: Int32, about center: Double
   ) -> (start: Int32, length: UInt32) {

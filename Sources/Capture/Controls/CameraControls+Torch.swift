@@ -82,8 +82,8 @@ extension CameraControls {
 
   /// Applies the torch mode to the LED: the torch may be lit only while the stream is on.
   private func followStream() throws(MediaError) {
-    // This is called from several threads. The lock keeps an older call from overwriting the LED
-    // state of a newer one.
+    // This method is called from several threads. The lock keeps an older call from overwriting the
+    // LED state of a newer one.
     let result = torchWork.withLock { _ in
       Result { () throws(MediaError) in try setTorch() }
     }

@@ -53,7 +53,7 @@ public final class CameraControls: Sendable {
     var lockedExposure: ExposureSetting?
     /// The LED's own node.
     ///
-    /// The outer nil means that the node was not searched yet, the inner nil that no such node
+    /// The outer nil means that the node was not searched for yet, the inner nil that no such node
     /// exists.
     var led: ControlledNode??
   }

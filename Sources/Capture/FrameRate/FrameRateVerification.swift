@@ -51,8 +51,8 @@ public struct FrameRateVerification: Hashable, Sendable, Codable {
     self.negotiated = negotiated
     self.measurement = measurement
     let measured = measurement.frameRate?.doubleValue ?? 0
-    // The times of the first and the last frame may each be wrong by half a period. The measured
-    // duration may therefore be wrong by one period.
+    // The times of the first and the last frame may each be wrong by half a frame period. The
+    // measured duration may therefore be wrong by one frame period.
     let blur = 1 / Double(max(1, measurement.ledger.expected))
     if Self.areEqual(measured, negotiated.doubleValue, within: Self.tolerance + blur) {
       if !Self.areEqual(negotiated.doubleValue, requested.doubleValue, within: Self.tolerance) {

@@ -103,9 +103,9 @@ extension DeviceInput {
 
   /// The zoom factor of each frame that is captured after this call.
   ///
-  /// Each iteration buffers the factors of the newest 4096 frames. If the driver crops, the factor
-  /// of a frame is the one set at its capture time. The image may show that factor a few frames
-  /// later.
+  /// Each iteration of the sequence buffers the factors of the newest 4096 frames. If the driver
+  /// crops, the factor of a frame is the one set at its capture time. The image may show that
+  /// factor a few frames later.
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   public func videoZoomFactors() throws(MediaError)
@@ -131,7 +131,8 @@ extension DeviceInput {
   @discardableResult
   private func set(_ factor: Double) -> Double {
     let granted = driver.zoom(to: factor)
-    // The time is read after the driver's answer, which may take a while.
+    // The time from which the new factor applies is read after the driver's answer, which may take
+    // a while.
     let piece = VideoZoomTimeline.Piece(
       from: driver.microseconds(), start: factor, target: granted ?? factor,
       isByDriver: granted != nil)

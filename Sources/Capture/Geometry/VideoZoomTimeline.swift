@@ -53,7 +53,7 @@ final class VideoZoomTimeline: Sendable {
   private static let capacity = 4_096
 
   private let pieces = Mutex<[Piece]>([])
-  /// Whether the factor was ever set, so that it may differ from 1.
+  /// Whether the zoom factor was ever set, so that it may differ from 1.
   private let isSet = Atomic<Bool>(false)
 
   /// Adds a constant factor or a ramp, and removes all others that begin at the same time or later.

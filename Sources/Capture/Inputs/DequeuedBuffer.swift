@@ -34,8 +34,8 @@ package struct DequeuedBuffer: ~Copyable {
   }
 
   deinit {
-    // After `giveBack` or `finish`, this value no longer owns the buffer. The driver or a sink has
-    // the buffer then.
+    // After `giveBack` or `finish`, this value no longer owns the buffer. Then the driver or a sink
+    // has the buffer.
     if !isReturned { try? driver.requeue(index) }
   }
 

@@ -238,7 +238,8 @@ public final class DelayedVideoPreview: FrameOutput {
     else { return nil }
     let result = state.withLock { state in
       Result { () throws(MediaError) -> DelaySink in
-        // If the device was reopened, it has a new pool, and the sink belongs to the old one.
+        // If the device was reopened, it has a new buffer pool. The sink belongs to the old pool
+        // and is not reused.
         if let sink = state.sink, sink.pool === camera.pool, sink.gate === connection.gate {
           return sink
         }

@@ -6,8 +6,8 @@ import Synchronization
 
 /// The frames that have arrived at a preview so far.
 ///
-/// The frame rate is the difference between two frame counts, divided by the difference between
-/// their times.
+/// The frame rate is the difference between two frame counts, divided by the difference between the
+/// times of the newest frames.
 public struct PreviewArrivals: Hashable, Sendable {
   /// The number of frames that arrived.
   public let frameCount: Int64

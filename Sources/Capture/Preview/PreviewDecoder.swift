@@ -74,7 +74,7 @@ extension MediaError {
       .notConnected, "the session has no camera to show", recovery: "add a camera first")
   }
 
-  /// The error for a camera whose codec uses inter-frame prediction.
+  /// The error for a preview of a camera whose codec uses inter-frame prediction.
   static func notShownAlone(_ address: String) -> MediaError {
     MediaError(
       .notConvertible, "frames of \(address) depend on others and cannot be shown alone",

@@ -111,7 +111,7 @@ final class PreviewSink: FrameSink {
     return true
   }
 
-  /// Calls a closure with the waiting frame, whose buffer is returned afterwards.
+  /// Calls a closure with the waiting frame, and then returns the frame's buffer to the driver.
   ///
   /// - Returns: The result, or nil if no frame waits.
   func withNext<Result>(_ body: (Waiting, UnsafeRawBufferPointer) -> Result) -> Result? {

@@ -162,7 +162,8 @@ public final class VideoPreview: FrameOutput {
       FormatDescription(camera.delivery).isConvertible
     else { return nil }
     return state.withLock { state in
-      // If the device was reopened, it has a new pool, and the sink belongs to the old one.
+      // If the device was reopened, it has a new buffer pool. The sink belongs to the old pool and
+      // is not reused.
       if let sink = state.sink, sink.pool === camera.pool, sink.gate === connection.gate {
         return sink
       }

@@ -11,7 +11,7 @@ package import Synchronization
 public final class CaptureConnection: Sendable {
   /// The source of the frames or audio.
   public let input: any CaptureInput
-  /// The destination of the frames or audio, or nil if it was destroyed.
+  /// The destination of the frames or audio, or nil if the output was destroyed.
   public weak let output: (any CaptureOutput)?
   /// The media type that the connection carries.
   public let mediaType: MediaType

@@ -67,8 +67,8 @@ public final class DeviceInput: Sendable {
   ///
   /// Blocks.
   ///
-  /// - Throws: `MediaError` if the device is busy, lost or not permitted, or if it selects another
-  ///   mode than requested.
+  /// - Throws: `MediaError` if the device is busy, lost or not permitted, or if its driver selects
+  ///   another mode than requested.
   public convenience init(device: CaptureDevice, format: CaptureFormat) throws(MediaError) {
     var locked = try device.lockForConfiguration()
     try locked.setActiveFormat(format)

@@ -17,7 +17,7 @@ package final class SessionCore: Sendable {
   let state = Mutex(CaptureSession.State())
   /// Serializes starts, stops and changes of inputs.
   ///
-  /// A thread that holds the lock of `state` must not lock this one.
+  /// A thread that holds the lock of `state` must not acquire this lock.
   let work = Mutex(())
   let hub = EventHub<SessionEvent>()
   let journal = Mutex(Logger.quiet)

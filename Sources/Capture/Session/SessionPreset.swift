@@ -106,8 +106,8 @@ extension CaptureSession {
 extension SessionGraph {
   /// The cameras whose mode must change, with their old and new modes.
   ///
-  /// If the preset changed, all cameras are queried. Otherwise only new cameras are: a previous
-  /// camera may be missing temporarily, and its error must not reject the change.
+  /// If the preset changed, all cameras are queried. Otherwise only new cameras are queried: a
+  /// previous camera may be missing temporarily, and its error must not reject the change.
   func formatChanges(since before: SessionGraph) throws(MediaError) -> [FormatChange] {
     var changes: [FormatChange] = []
     for input in cameras

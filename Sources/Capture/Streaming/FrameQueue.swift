@@ -299,7 +299,7 @@ package final class FrameQueue: Sendable {
     fillLevel > Self.nearlyFull || boundBytes > capacity - chunks.chunkBytes
   }
 
-  /// The number of bytes in use.
+  /// The number of bytes of the queue's memory that are in use.
   ///
   /// A chunk counts until all its frames are released.
   package var boundBytes: Int {

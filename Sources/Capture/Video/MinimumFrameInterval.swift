@@ -42,8 +42,9 @@ struct MinimumFrameInterval {
   private func tolerance(_ minimum: Int64) -> Int64 {
     let (nanoseconds, overflow) = minimum.multipliedReportingOverflow(by: 1_000)
     if overflow { return 0 }
-    // A minimum counts as n periods even if it is shorter by up to an eighth of a period. At 239.76
-    // fps, for example, four periods are slightly longer than a minimum of 1/60 s.
+    // A minimum duration counts as n frame periods even if it is shorter by up to an eighth of a
+    // period. At 239.76 fps, for example, four periods are slightly longer than a minimum of 1/60
+    // s.
     let rest = nanoseconds % period
     guard rest == 0 || period - rest <= period / 8 else { return 0 }
     return min(period / 2_000, minimum / 4)

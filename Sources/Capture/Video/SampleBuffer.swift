@@ -51,7 +51,7 @@ public final class SampleBuffer: Sendable {
 
   /// The owner of the memory that contains the sample's bytes.
   private enum Origin {
-    /// The camera, and the counters of the output that holds its buffer.
+    /// The camera's buffer pool, and the counters of the output that holds the buffer.
     case camera(BufferPool, DataSink.Options)
     /// The pool of the converter that made the image.
     case converter(PixelBufferPool)
@@ -67,7 +67,8 @@ public final class SampleBuffer: Sendable {
     public var isAfterClockJump: Bool
     /// The time of dequeueing from the driver, on the capture clock (`CLOCK_MONOTONIC`).
     public var arrivalTime: MediaTime
-    /// Whether exposure was manual when the frame arrived, or nil if the camera does not report it.
+    /// Whether exposure was manual when the frame arrived, or nil if the camera does not report the
+    /// exposure mode.
     public var isExposureCustom: Bool?
     /// The manual exposure duration when the frame arrived, or nil if exposure was automatic.
     ///

@@ -83,7 +83,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   private struct State {
     var sources: [Source] = []
     var handler: (@Sendable (Sample) -> Void)?
-    /// The task that waits for a sample, and the number that identifies its call.
+    /// The task that waits for a sample, and the number that identifies its call of `next()`.
     var waiting: (number: Int, continuation: CheckedContinuation<Sample?, Never>)?
     var callCount = 0
     /// The number of threads that are blocked until a sample arrives.
@@ -158,7 +158,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
 
   /// Makes the call of a waiting consumer return nil.
   ///
-  /// - Parameter number: The number of the call to end. Nil ends any waiting call.
+  /// - Parameter number: The number of the call of `next()` to end. Nil ends any waiting call.
   private func dismiss(_ number: Int? = nil) {
     let waiting = state.withLock { state in
       number == nil || state.waiting?.number == number ? state.waiting.take() : nil
@@ -268,8 +268,8 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
       // released and not delivered.
       state.withLock { $0.handler }?(sample)
     } else {
-      // The waiting continuation is claimed before a sample is removed from the queue. If
-      // cancellation claims it first, the sample stays in the queue.
+      // The waiting continuation is claimed before a sample is removed from the queue. If a
+      // cancellation claims the continuation first, the sample stays in the queue.
       guard let waiting = state.withLock({ $0.waiting.take() }) else { return false }
       waiting.continuation.resume(returning: taking.withLock { _ in queue.take() })
     }

@@ -36,7 +36,7 @@ public final class VideoDataOutput: FrameOutput {
 
     /// The settings, or nil to deliver the camera's own bytes.
     ///
-    /// Takes no lock unless there are settings.
+    /// If no settings are set, the access takes no lock.
     var value: VideoDataSettings? {
       get { isSet.load(ordering: .acquiring) ? settings.withLock { $0 } : nil }
       set {

@@ -136,7 +136,7 @@ final class VideoSampleQueue: SampleQueue {
       options: options, converters: converters)
   }
 
-  /// Removes and returns the oldest frame, in a form that needs no allocation unless it is
+  /// Removes and returns the oldest frame, in a form that needs no allocation unless the frame is
   /// converted.
   ///
   /// Returns nil if the oldest entry is a note of a dropped frame or the queue is empty.

@@ -62,7 +62,8 @@ extension CaptureDevice {
     let node: String? =
       switch source {
       case .v4l2(let path): path
-      // The permissions of a card's control node are read, because ALSA opens that node first.
+      // For a microphone, the permissions of the card's control node are read, because ALSA opens
+      // that node first.
       case .alsa(let node): "\(ALSASystem.calls.nodeDirectory)/\(node.controlName)"
       case .synthetic, .file: nil
       }

@@ -157,8 +157,8 @@ extension CaptureDevice {
 
   /// Lists the modes of the device, its inputs, and warnings about invalid driver data.
   ///
-  /// - Parameter size: If it lies in a range of sizes that the driver supports, this size is listed
-  ///   too.
+  /// - Parameter size: A size to list in addition, if it lies in a range of sizes that the driver
+  ///   supports.
   /// - Returns: The modes with their size ranges, and the inputs.
   /// - Throws: `MediaError` as ``formats()`` does.
   public func formatList(

@@ -36,8 +36,8 @@ struct DeviceLocation {
   /// Reads the location from a directory in `/sys`.
   ///
   /// - Parameters:
-  ///   - directory: The device's directory. Symbolic links are resolved. If a file in it is
-  ///     missing, its property is unknown.
+  ///   - directory: The device's directory. Symbolic links are resolved. If a file is missing in
+  ///     the directory, the property that the file describes is unknown.
   ///   - driver: The driver's name.
   ///   - bus: The bus address from the driver.
   init(of directory: String, driver: String, bus: String) {

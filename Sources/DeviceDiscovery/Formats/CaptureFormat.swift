@@ -13,7 +13,7 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
   ///
   /// Unique within the device.
   ///
-  /// The rate is the highest of the format, as a fraction if it is not a whole number.
+  /// The rate in the text is the highest of the format, as a fraction if it is not a whole number.
   public let id: String
   /// The V4L2 code of the pixel format.
   public let fourcc: FourCC

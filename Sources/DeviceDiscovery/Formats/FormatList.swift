@@ -164,8 +164,8 @@ private struct FormatCollector {
     var range = range
     let fourcc = FourCC(rawValue: format.fourcc)
     let (width, height) = (Int(key.size.width), Int(key.size.height))
-    // The id contains the highest rate. Two ranges with the same highest rate would have the same
-    // id, so they are merged.
+    // The id contains the highest rate. Two ranges of rates with the same highest rate would have
+    // the same id, so the ranges are merged.
     if let other = known.first(where: { $0.maxFrameRate == range.maxFrameRate }) {
       range = range.joined(other)
     }
@@ -202,8 +202,8 @@ private struct FormatCollector {
 }
 
 extension FrameRateRange {
-  /// Creates a range from a driver's shortest and longest frame duration, or returns nil if they
-  /// are invalid.
+  /// Creates a range from a driver's shortest and longest frame duration, or returns nil if these
+  /// durations are invalid.
   fileprivate init?(_ shortest: DriverFraction, _ longest: DriverFraction, step: DriverFraction?) {
     guard let highest = FrameRate(interval: shortest), let lowest = FrameRate(interval: longest),
       lowest <= highest

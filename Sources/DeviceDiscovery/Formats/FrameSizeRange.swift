@@ -26,7 +26,7 @@ public struct FrameSizeRange: Hashable, Sendable, CustomStringConvertible {
     (2592, 1944), (3840, 2160), (4096, 2160), (7680, 4320),
   ].map { ModeRequest.Size(width: $0, height: $1) }
 
-  /// Creates a range from a driver's values, or returns nil if they are invalid.
+  /// Creates a range from a driver's values, or returns nil if the values are invalid.
   init?(_ fourcc: FourCC, _ smallest: DriverSize, _ largest: DriverSize, step: DriverSize?) {
     guard smallest.isSensible, largest.isSensible, smallest.width <= largest.width,
       smallest.height <= largest.height

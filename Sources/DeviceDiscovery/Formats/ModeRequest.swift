@@ -49,7 +49,7 @@ public struct ModeRequest: Hashable, Sendable {
   /// Parses a mode.
   ///
   /// If a slash and a number follow the rate, the number is the rate's denominator: `@60000/1001`.
-  /// It cannot be a pixel format, because those never consist of digits only.
+  /// The number cannot be a pixel format, because pixel formats never consist of digits only.
   ///
   /// - Throws: `MediaError` with `.badMode` if the text is not a mode.
   public init(parsing text: String) throws(MediaError) {
@@ -114,7 +114,8 @@ public struct ModeRequest: Hashable, Sendable {
     var candidates = formats.filter { matchesImage($0) && $0.isStorable && !$0.isEmulated }
     let exact = candidates.filter { $0.fourcc.description == fourcc }
     if !exact.isEmpty { candidates = exact }
-    // If a size is requested, it may exceed the incoming signal, so that the driver upscales.
+    // If a size is requested, modes that exceed the incoming signal are allowed too, although the
+    // driver then upscales.
     func fastest(_ formats: [CaptureFormat]) -> CaptureFormat? {
       FormatSelection.fastest(among: formats, evenBeyondSource: size != nil)
     }

@@ -135,7 +135,7 @@ private struct CoordinatedTiming {
     let line = (Self.second - retrace * rate) / (height * rate)
     guard line > 0 else { return nil }
     let blankLines = max(retrace / line + 1, minimumFrontPorch + sync + minimumBackPorch)
-    // CVT-RB2 does not round the width to whole cells of 8 pixels.
+    // CVT-RB2 uses the exact width; the other versions round it to whole cells of 8 pixels.
     let total = (isSecond ? width : roundedWidth) + blank
     let clock = rate * total * (height + blankLines)
     let front = isSecond ? blankLines - minimumBackPorch - sync : minimumFrontPorch

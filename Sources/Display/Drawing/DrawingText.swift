@@ -4,7 +4,7 @@ import OvercrankMediaCore
 
 /// Computes the size of text in ``DotFont``, and the rectangles that draw its dots.
 enum DrawingText {
-  /// The number of dots from the left edge of one character to that of the next.
+  /// The number of dots from the left edge of one character to the left edge of the next.
   private static let advance = DotFont.width + 1
 
   /// The height of a line of text in pixels.

@@ -17,7 +17,7 @@ struct PlayerScene: Hashable, Sendable {
   struct Frame: Hashable, Sendable {
     let path: String
     let index: Int
-    /// The composition time of a synthesized frame; nil for a captured one.
+    /// The composition time of a synthesized frame; nil for a captured frame.
     var synthesizedTime: Rational?
     /// The size of the frame before its rotation, in pixels.
     let stored: PixelSize

@@ -15,7 +15,7 @@ struct ImageViewport: Hashable, Sendable {
   /// The greatest number of screen pixels per image pixel, in each direction.
   static let largestScale = 64.0
 
-  /// A part of an image and its position in the window.
+  /// A rectangular part of an image, and the rectangle of the window that shows it.
   struct Part: Hashable, Sendable {
     /// The rectangle in the image, in image pixels.
     let source: ViewRect
@@ -64,7 +64,7 @@ struct ImageViewport: Hashable, Sendable {
     return scale >= 2 ? scale.rounded() : scale
   }
 
-  /// True if pixels are shown as squares, and false if they are smoothed.
+  /// True if image pixels are shown as squares, and false if they are interpolated.
   func showsPixels(of image: PixelSize, in pane: ViewRect) -> Bool {
     zoom != 1 && scale(of: image, in: pane) >= 2
   }

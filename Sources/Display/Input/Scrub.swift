@@ -39,7 +39,7 @@ struct Scrub {
   mutating func end(_ player: Player) {
     guard let target else { return }
     player.seek(to: time(target))
-    // This cannot fail, because the rate was read from the same player.
+    // Setting this rate cannot fail, because the rate was read from the same player.
     try? player.setRate(rate)
     self = Scrub()
   }

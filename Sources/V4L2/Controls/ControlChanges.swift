@@ -68,7 +68,8 @@ package struct ControlChanges: Sendable {
 
   /// Restores all saved values in reverse order and forgets them.
   ///
-  /// If a control cannot be restored, the others still are. A second call does nothing.
+  /// If a control cannot be restored, the other controls still are restored. A second call does
+  /// nothing.
   ///
   /// - Parameter device: The device, which may be streaming.
   /// - Returns: The errors of the controls that could not be restored, in the order of restoring.

@@ -37,8 +37,8 @@ extension ControlChannel where Self: ~Copyable {
         controls.append(try withMenu(control))
         last = control.id.rawValue
       case .failure(let error) where error.code == EINVAL:
-        // `EINVAL` marks the end of the list. At the first request, it comes from an old driver
-        // without `V4L2_CTRL_FLAG_NEXT_CTRL`.
+        // `EINVAL` marks the end of the list. At the first request, `EINVAL` comes from an old
+        // driver that does not know `V4L2_CTRL_FLAG_NEXT_CTRL`.
         return last == 0 ? try wellKnownControls(above: 0, after: nil) : controls
       case .failure(let error) where error.code == ENOTTY && last == 0: return []
       case .failure(let error):
@@ -158,7 +158,7 @@ extension DeviceControl {
     let kind = Kind(query.type)
     var flags = Flags(rawValue: query.flags)
     if kind == .text { flags.insert(.hasPayload) }
-    // A bitmask is unsigned but is reported in a signed 32-bit field.
+    // The maximum of a bitmask is unsigned, but the driver reports it in a signed 32-bit field.
     let maximum = kind == .bitmask ? Int64(UInt32(bitPattern: query.maximum)) : Int64(query.maximum)
     self.init(
       id: ControlID(rawValue: query.id),

@@ -8,8 +8,8 @@ extension ControlID {
 
   /// The kernel's name of the control in v4l2-ctl spelling, such as `focus_absolute`, or its ID.
   ///
-  /// Used for controls that the device lacks. A driver may use another name for the controls that
-  /// it has.
+  /// Used for controls that the device lacks. For controls that the device has, its driver may use
+  /// another name.
   package var wellKnownName: String {
     Self.names[self] ?? "control 0x\(String(rawValue, radix: 16))"
   }

@@ -43,7 +43,7 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
   // Exposure.
   /// Exposure in a driver-specific unit.
   ///
-  /// For sensors it is usually lines.
+  /// For sensors, the unit is usually one line.
   package static let exposure = ControlID(V4L2_CID_EXPOSURE)
   package static let automaticGain = ControlID(V4L2_CID_AUTOGAIN)
   package static let gain = ControlID(V4L2_CID_GAIN)

@@ -14,7 +14,7 @@ package enum ControlValue: Hashable, Sendable {
   /// The raw bytes of an unknown compound type.
   case bytes([UInt8])
 
-  /// The number, or nil for other kinds of value.
+  /// The number, or nil if the value is not a single number.
   package var number: Int64? {
     guard case .number(let number) = self else { return nil }
     return number
@@ -78,7 +78,7 @@ extension ControlValue {
     }
     switch (self, control.kind) {
     case (.text(let text), .text):
-      // The string must not contain a null byte, because the driver would end it there.
+      // The string must not contain a null byte, because the driver would end the string there.
       guard !text.utf8.contains(0), Int64(text.utf8.count) <= control.maximum else { return nil }
       return Array(text.utf8) + [0]
     case (.rectangle(let value), .rectangle):

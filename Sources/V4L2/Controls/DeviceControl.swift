@@ -99,7 +99,7 @@ package struct DeviceControl: Hashable, Sendable {
     package let name: String
     /// The item's number in an integer menu.
     ///
-    /// Nil in other menus.
+    /// Nil for an item of another menu.
     package let number: Int64?
 
     package init(index: Int64, name: String, number: Int64? = nil) {
@@ -200,7 +200,7 @@ package struct DeviceControl: Hashable, Sendable {
     guard minimum <= maximum, kind != .bitmask else { return value }
     let inside = Swift.min(Swift.max(value, minimum), maximum)
     guard step > 1 else { return inside }
-    // The difference of two 64-bit limits needs more than 64 bits.
+    // The difference of two 64-bit numbers may need more than 64 bits.
     let (whole, rest) = (Int128(inside) - Int128(minimum)).quotientAndRemainder(
       dividingBy: Int128(step))
     let below = Int128(minimum) + whole * Int128(step)

@@ -20,7 +20,7 @@ package struct DeviceEvent: Hashable, Sendable {
   /// The details of a control event.
   package struct ControlChange: Hashable, Sendable {
     package let id: ControlID
-    /// The new value, or nil if it is not a number.
+    /// The new value, or nil if the value is not a number.
     package let value: Int64?
     package let flags: DeviceControl.Flags
     package let changesValue: Bool
@@ -130,8 +130,8 @@ extension VideoDevice {
     var event = v4l2_event()
     let result = control(CVideo4Linux_VIDIOC_DQEVENT, &event)
     if result == -ENOENT || result == -EAGAIN {
-      // An unplugged device always polls as ready, but has no event. Without this error, the caller
-      // would wait again and again without a pause.
+      // An unplugged device always polls as ready, but has no event. If this call did not throw,
+      // the caller would wait again and again without a pause.
       let gone = CInt(POLLHUP) | CInt(POLLNVAL)
       if ready & gone != 0 { throw DeviceError(.waitForEvent, path, code: ENODEV) }
       if ready & CInt(POLLERR) != 0 { throw DeviceError(.waitForEvent, path, code: EIO) }

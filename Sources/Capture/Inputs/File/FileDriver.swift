@@ -183,7 +183,8 @@ private struct Player {
   ) -> Bool {
     let first = firstTicks ?? ticks
     firstTicks = first
-    // The times in a damaged file may overflow. Such a frame gets the time of the first frame.
+    // The times in a damaged file may overflow during the conversion. A frame with such a time gets
+    // the time of the first frame.
     let due = base &+ max(0, microseconds(ticks &- first) ?? 0)
     lastDuration = microseconds(duration).flatMap { $0 > 0 ? $0 : nil }
     defer { sequence &+= 1 }

@@ -13,7 +13,7 @@ struct BallScene: Sendable {
   let frameRate: FrameRate
   let geometry: SceneGeometry
   let stopWatch: StopWatchLayout
-  /// The scene without the ball, its shadow, the digits and the number.
+  /// The scene without the ball, its shadow, the characters of the stop-watch and the frame number.
   let background: SceneImage
   /// The most recently drawn frame.
   private(set) var image: SceneImage

@@ -6,8 +6,8 @@ import OvercrankLibAV
 struct JPEGRowEncoder {
   /// A reference to the encoder, because the encoder itself cannot be copied.
   ///
-  /// The box is Sendable although it has no lock. Only the driver's thread uses the generator that
-  /// holds it.
+  /// The box may be Sendable without a lock, because only the driver's thread uses the generator
+  /// that holds the box.
   private final class Box: @unchecked Sendable {
     var encoder: Encoder
     init(_ encoder: consuming Encoder) { self.encoder = encoder }

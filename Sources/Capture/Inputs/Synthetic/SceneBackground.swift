@@ -88,7 +88,7 @@ struct SceneBackground {
         PixelRect(x: rulerX..<rulerX + length, y: y..<y + lineWidth), luma: Self.ink)
       guard isLong, isLabelled else { continue }
       let text = ["0.5 m", "1.0 m", "1.5 m"][tenth / 5 - 1]
-      // Labels are centered on their lines, except the highest, which has no space above.
+      // Labels are centered on their lines, except the highest label, which has no space above it.
       let labelY = max(geometry.top + 2 * scale, y - DotFont.height * scale / 2)
       image.draw(
         text, x: rulerX + length + 3 * scale, y: labelY, scale: scale, luma: Self.ink)

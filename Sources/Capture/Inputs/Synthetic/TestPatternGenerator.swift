@@ -72,8 +72,8 @@ struct YUYVTestPatternGenerator: TestPatternGenerator {
   }
 }
 
-/// Draws the pattern once, with one extra period of height, so that it can be copied from any
-/// offset.
+/// Draws the moving pattern once, higher than the image by one period of the pattern, so that a
+/// frame can be copied from any vertical offset.
 private func patternCanvas(
   _ pattern: TestPattern, bytesPerPixel: Int, _ pixel: (UInt8, Int) -> (UInt8, UInt8)
 ) -> [UInt8] {

@@ -84,7 +84,8 @@ final class V4L2Driver: FrameDriver {
     isSubscribedToExposure = true
   }
 
-  /// Reads the numbers of an integer menu; other controls have none.
+  /// Reads the numbers that the items of an integer menu stand for; does nothing for other
+  /// controls.
   private func readMenu(_ id: ControlID) {
     guard let control = try? queue.control(id), control.kind == .integerMenu else { return }
     menus[id] = Dictionary(
