@@ -40,7 +40,7 @@ package struct FrameAccount {
   ///
   /// `afterIndex` of a gap counts the frames that were handed to the writer.
   package private(set) var gaps: [FrameGap] = []
-  /// The number of frame periods without a frame since the last frame that was handed to the
+  /// The number of frame periods entered as missing since the last frame that was handed to the
   /// writer.
   package private(set) var periodsSinceTaken: Int64 = 0
   /// The time from the start of the stream to its first frame, even if that frame was lost.

@@ -31,7 +31,7 @@ struct SlotAssignment {
     let isOpen: Bool
   }
 
-  /// A node of the search: a frame in a slot, and the node of the previous frame on the path.
+  /// A node of the slot search: a frame in a slot, and the node of the previous frame on the path.
   private struct Node {
     let slot: Int64
     let cost: Double

@@ -4,7 +4,7 @@
 ///
 /// Used only by the capture thread.
 struct AudioGapTracker {
-  /// The index of the sample that follows the last sample passed on.
+  /// The index of the sample that follows the last sample passed on to the consumer.
   ///
   /// Nil before the first block.
   private var expected: Int64?
@@ -20,7 +20,7 @@ struct AudioGapTracker {
     return AudioGap(cause: cause, position: due, sampleCount: max(0, block.position - due))
   }
 
-  /// Records that a block was passed on.
+  /// Records that a block was passed on to the consumer.
   mutating func didPass(_ block: AudioBlock) {
     cause = nil
     expected = block.position + Int64(block.sampleCount)

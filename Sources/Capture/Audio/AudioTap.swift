@@ -241,8 +241,8 @@ package final class AudioTap: AudioSink {
 package enum AudioInterruption: Hashable, Sendable {
   /// Samples were lost.
   case missing(AudioGap.Cause)
-  /// The stream stopped and started again.
+  /// The stream stopped and started again between the two blocks.
   case restart
-  /// The connection was disabled for a while.
+  /// The connection was disabled between the two blocks.
   case switchedOff
 }

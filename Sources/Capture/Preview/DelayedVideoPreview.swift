@@ -143,7 +143,7 @@ public final class DelayedVideoPreview: FrameOutput {
   /// waiting.
   public var ledger: DataOutputLedger { counters.ledger }
 
-  /// The frames that have arrived so far.
+  /// The counts of frames that have arrived at the preview so far, and the newest frame's time.
   public var arrivals: PreviewArrivals { arrivalCounter.arrivals }
 
   /// The memory that stored frames use, in bytes, rounded up to whole blocks of at most 2 MiB.

@@ -4,7 +4,7 @@ import OvercrankFrameAccounting
 public import OvercrankMediaCore
 import Synchronization
 
-/// The frames that have arrived at a preview so far.
+/// A snapshot of how many frames have arrived at a preview so far.
 ///
 /// The frame rate is the difference between two frame counts, divided by the difference between the
 /// times of the newest frames.

@@ -87,7 +87,7 @@ public final class VideoPreview: FrameOutput {
   /// A frame that a newer one replaced counts as ``FrameDropReason/frameWasLate``.
   public var ledger: DataOutputLedger { counters.ledger }
 
-  /// The frames that have arrived so far.
+  /// The counts of frames that have arrived at the preview so far, and the newest frame's time.
   public var arrivals: PreviewArrivals { arrivalCounter.arrivals }
 
   /// Whether a frame that was not shown yet is available.

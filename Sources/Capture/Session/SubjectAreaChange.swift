@@ -13,7 +13,8 @@ public struct SubjectAreaChange: Hashable, Sendable {
   public let changedShare: Double
 }
 
-/// Compares each frame with the frame of the last reported change, or with the first frame.
+/// Detects scene changes: compares each frame with the frame of the last reported change or, before
+/// any change, with the first frame.
 struct SubjectAreaDetector {
   /// The smallest luma difference at which a grid cell counts as changed.
   ///

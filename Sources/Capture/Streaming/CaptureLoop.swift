@@ -139,7 +139,7 @@ struct CaptureLoop: CaptureWork {
 
   /// Captures until a sink, a stop request, the end of the source or an error ends the loop.
   ///
-  /// Then it stops the driver.
+  /// Then the loop stops the driver.
   mutating func run() -> CaptureEnd {
     do throws(MediaError) { end.stopReason = try captureFrames() } catch { end.fail(error) }
     switch end.stopReason {

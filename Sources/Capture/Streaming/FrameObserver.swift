@@ -54,7 +54,7 @@ struct FrameObserver {
     latencies.record(microseconds: end &- heldSince)
   }
 
-  /// Throws if the device has delivered no frame for too long.
+  /// Throws if the device has delivered no frame for longer than `timeout`.
   func checkSilence() throws(MediaError) {
     guard driver.microseconds() &- lastArrival >= timeout else { return }
     throw MediaError(

@@ -16,7 +16,7 @@ final class SceneMonitor: Sendable {
     /// Called on the monitor's thread with the brightness of a frame and its capture time in
     /// microseconds.
     let see: @Sendable (BrightnessGrid, Int64) -> Void
-    /// Called when the input is destroyed.
+    /// Called when the monitored camera's input is destroyed.
     var end: @Sendable () -> Void = {}
   }
 

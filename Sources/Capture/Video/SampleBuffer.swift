@@ -78,7 +78,7 @@ public final class SampleBuffer: Sendable {
     ///
     /// A change of the setting affects the image only some frames later.
     public var gain: Int64?
-    /// The manual ISO value when the frame arrived, or nil if it was automatic.
+    /// The manual ISO value when the frame arrived, or nil if ISO was automatic.
     public var iso: Double?
     /// The exposure bias in thousandths of an EV, or nil if the camera has none.
     public var exposureTargetBias: Int64?

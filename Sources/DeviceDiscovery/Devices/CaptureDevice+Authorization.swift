@@ -14,7 +14,7 @@ extension CaptureDevice {
     case authorized
     /// The machine has devices, and this user may open none of them.
     ///
-    /// `group` is the group whose members may open them, or nil if no group's members may.
+    /// `group` is the group whose members may open them, or nil if no group has the permission.
     case denied(group: String?)
     /// The machine has no camera (or, for audio, no microphone).
     ///

@@ -54,8 +54,8 @@ extension CaptureFormat {
   public var minExposureDuration: MediaTime? { capabilities.exposureDurations?.lowerBound }
   /// The maximum exposure duration, or nil if the camera has no exposure control.
   ///
-  /// Some cameras change it with the frame rate. The value is the one at the rate that was set when
-  /// the format was listed.
+  /// Some cameras change this maximum with the frame rate. The value is the maximum at the rate
+  /// that was set when the format was listed.
   public var maxExposureDuration: MediaTime? { capabilities.exposureDurations?.upperBound }
   /// The minimum ISO value, or nil if the camera has no ISO control.
   public var minISO: Double? { capabilities.isoValues?.lowerBound }

@@ -24,7 +24,7 @@ struct JPEGSceneGenerator: TestPatternGenerator {
   private var memory: [UInt8]
   /// The number of bytes in each slot.
   ///
-  /// 0 means that the block still equals the background.
+  /// 0 means that the block in the slot still equals the background.
   private var byteCounts: [Int]
   /// For each block that can change, the number of the frame in which it was last encoded, as
   /// counted by this generator.

@@ -75,7 +75,7 @@ package struct ExposureInForce: Hashable, Sendable {
     return (gain ?? analogueGain).map(Int64.init)
   }
 
-  /// The manual ISO value, or nil if it is automatic.
+  /// The manual ISO value, or nil if ISO is automatic.
   var iso: Double? {
     guard automaticISO ?? 0 == 0 else { return nil }
     return isoSensitivity.map { Double($0) / 1000 }
