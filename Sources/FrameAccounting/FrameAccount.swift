@@ -58,7 +58,8 @@ package struct FrameAccount {
   private var last: FrameObservation?
   private var (periodsBetween, microsecondsBetween) = (Int64(0), Int128(0))
   private var hasBegun = false
-  /// The clock of the times in the file: zero at the first stored frame, and stopped during pauses.
+  /// The clock for the times in the file: zero at the first stored frame, and stopped during
+  /// pauses.
   package private(set) var clock = PausableClock()
 
   /// Makes the empty account of a take.
@@ -160,8 +161,8 @@ package struct FrameAccount {
     beginsWithStream = false
   }
 
-  /// Of `missing` frames before the frame after the end, the number that were due before the end of
-  /// the take.
+  /// The number of missing frames that were due before the end of the take, where `missing` frames
+  /// are missing before the first frame after the end.
   private static func within(
     _ end: End, _ missing: Int64, _ last: FrameObservation, _ period: Double
   ) -> Int64 {

@@ -72,16 +72,16 @@ package enum FileName {
     let (from, to) = (file.systemPath, name.systemPath)
     let failure = -CLinuxSystem_claim(from, to)
     guard isUnsupported(failure) else { return failure }
-    // Where `RENAME_NOREPLACE` is not supported, a hard link is used, because link(2) also fails
-    // with EEXIST if the name is taken.
+    // If `RENAME_NOREPLACE` is not supported, a hard link is used, because link(2) also fails with
+    // EEXIST if the name is taken.
     if link(from, to) == 0 {
       unlink(from)
       return 0
     }
     let reason = errno
     guard reason == EPERM || reason == EOPNOTSUPP else { return reason }
-    // Some file systems, such as FAT, have no hard links. There, the rename follows a test that the
-    // name is free.
+    // Some file systems, such as FAT, have no hard links. There, the name is first tested and then
+    // taken, which is not atomic.
     guard FileIdentity(ofName: name) == nil else { return EEXIST }
     return rename(from, to) == 0 ? 0 : errno
   }

@@ -119,8 +119,8 @@ private struct ZoomRamp: Sendable {
     let seconds = min(abs(log2(end / start)) / rate, 1e9)
     let direction = end < start ? -1.0 : 1.0
     var last: Int64?
-    // The factor depends on the elapsed time, not on the number of steps. A camera that is slow to
-    // answer therefore makes fewer steps, but does not lengthen the ramp.
+    // The zoom factor depends on the elapsed time, not on the number of steps. A camera that is
+    // slow to answer therefore makes fewer steps, but does not lengthen the ramp.
     while true {
       let elapsed = began.duration(to: clock.now).doubleValue
       guard elapsed < seconds else { break }

@@ -30,7 +30,7 @@ final class PreviewSink: FrameSink {
   ///
   /// The view can wait for this signal instead of polling.
   private let arrived = DispatchSemaphore(value: 0)
-  /// The number of frames, each in a buffer of the driver, that are being drawn.
+  /// The number of driver buffers whose frames are being drawn.
   private let inUse = Atomic<Int>(0)
   private let maximumHeld = Atomic<Int>(0)
   /// Whether the stream has ended and no frame has arrived since.

@@ -138,7 +138,7 @@ struct QueueChunks: ~Copyable {
     filling.pointee.left = chunkBytes
   }
 
-  /// The position of the end of the last frame.
+  /// The position in the queue's memory at which the last frame ends.
   ///
   /// Call this on the producer's thread.
   var end: Position { filling.pointee.end }

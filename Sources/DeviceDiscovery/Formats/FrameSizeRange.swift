@@ -39,7 +39,7 @@ public struct FrameSizeRange: Hashable, Sendable, CustomStringConvertible {
     self.step = ModeRequest.Size(width: max(1, step.width), height: max(1, step.height))
   }
 
-  /// Whether a size lies on the grid.
+  /// Whether a size is in the range and on its grid of pixels.
   public func contains(_ size: ModeRequest.Size) -> Bool {
     size == largest
       || (smallest.width...largest.width).contains(size.width)

@@ -45,7 +45,7 @@ struct StopWatchLayout: Sendable {
     textY = geometry.top + margin + 2 * scale
   }
 
-  /// The rectangle of the panel behind the digits.
+  /// The rectangle of the panel behind the characters of the stop-watch.
   var panel: PixelRect {
     let end = x(ofCharacter: StopWatchText.count) + scale
     return PixelRect(
