@@ -41,7 +41,7 @@ package struct ALSAError: Error, Hashable, Sendable, CustomStringConvertible {
   package let operation: Operation
   /// The ALSA name of the device.
   package let device: String
-  /// The errno, above zero.
+  /// The errno of the failed call, above zero.
   ///
   /// See errno(3).
   package let code: Int32

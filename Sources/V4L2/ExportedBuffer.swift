@@ -5,7 +5,8 @@ import Glibc
 
 /// A driver's buffer as a dma-buf, which another device can read without a copy.
 ///
-/// The descriptor is closed with this value. A device that has imported it keeps the memory alive.
+/// The descriptor is closed with this value. A device that has imported the buffer keeps its memory
+/// alive.
 package struct ExportedBuffer: ~Copyable {
   /// The descriptor of the dma-buf.
   package let descriptor: CInt

@@ -29,8 +29,8 @@ package struct USBLink: Hashable, Sendable {
   package init?(ofDeviceAt directory: String) {
     guard let real = SystemFiles.resolved(directory) else { return nil }
     var device = FilePath(real)
-    // The directory of an interface has no file `speed`. The file is in the directory above, that
-    // of the device.
+    // The directory of an interface has no file `speed`. The file is in the parent directory, which
+    // belongs to the device.
     while SystemFiles.firstLine(of: device.appending("speed").string) == nil {
       guard device.removeLastComponent(), !device.components.isEmpty else { return nil }
     }
