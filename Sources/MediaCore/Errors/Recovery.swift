@@ -54,9 +54,9 @@ public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
     case audioCodec
     /// The constant frame rate of an export.
     case outputFrameRate
-    /// The algorithm for audio at other speeds.
+    /// The pitch algorithm for audio at speeds other than 1.
     case pitchAlgorithm
-    /// The policy for speeds that the algorithm does not support.
+    /// The policy for audio speeds that the pitch algorithm does not support.
     case otherAudioSpeeds
     /// The frame sampling method for a constant rate.
     case sampling

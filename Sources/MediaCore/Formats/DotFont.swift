@@ -24,7 +24,7 @@ package enum DotFont {
     return lines >> UInt64(width * (height - 1 - line)) & 0b11111
   }
 
-  /// The dots of a digit or a sign, in rows from the top.
+  /// The dots of a character that is not a letter, in rows from the top.
   private static func sign(_ character: UInt8) -> UInt64 {
     switch character {
     case UInt8(ascii: "!"): 0b00100_00100_00100_00100_00100_00000_00100

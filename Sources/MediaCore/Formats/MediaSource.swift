@@ -23,7 +23,7 @@ public struct SourceTrack: Hashable, Sendable, Codable {
 public struct MediaSource: Hashable, Sendable, Codable {
   /// The file path as the user gave it.
   public private(set) var path: String
-  /// The playing time, above zero.
+  /// The duration of the movie, longer than zero.
   public let duration: MediaTime
   /// The tracks, at most one of each media type.
   public let tracks: [SourceTrack]
@@ -58,7 +58,7 @@ public struct MediaSource: Hashable, Sendable, Codable {
 
   private enum CodingKeys: CodingKey { case path, duration, tracks }
 
-  /// The same source under another path.
+  /// Returns the same source with another file path.
   package func replacingPath(_ path: String) -> MediaSource {
     var source = self
     source.path = path

@@ -6,27 +6,28 @@
 /// The ramp's polynomial is evaluated directly and not approximated by straight lines. Before the
 /// ramp, the curve continues at the start speed, and after the ramp at the end speed. Positions are
 /// relative to origins near the ramp, so that they stay small. `Double` then has errors of about
-/// 1e-9 positions, which are inaudible. Cuts need exact positions, so do not take them from here.
+/// 1e-9 positions, which are inaudible. Do not use these positions for cuts, which need exact
+/// positions.
 package struct PlaybackCurve: Sendable {
   /// The polynomial from the played fraction of the ramp's output to the played fraction of its
   /// source, both from 0 to 1.
   ///
   /// The constant term is first.
   private let coefficients: [Double]
-  /// The start and the length of the mapped part of the ramp, as fractions of the output duration
-  /// of the whole ramp.
+  /// The start and the length of the part of the ramp that the mapping plays, as fractions of the
+  /// output duration of the whole ramp.
   private let lower: Double
   private let length: Double
-  /// The output position at which the mapped part starts, and its length in output positions.
+  /// The output position at which the mapping starts, and the mapping's length in output positions.
   private let start: Double
   private let outputLength: Double
   /// The source position at which the whole ramp starts, and the whole ramp's length in source
   /// positions.
   private let wholeStart: Double
   private let wholeLength: Double
-  /// The source positions at the start and the end of the mapped part.
+  /// The source positions at the start and the end of the mapping.
   private let sources: (first: Double, last: Double)
-  /// Speeds at the start and the end of the mapped part, in source positions per output position.
+  /// Speeds at the start and the end of the mapping, in source positions per output position.
   package let speeds: (first: Double, last: Double)
 
   /// Makes the curve of a forward ramp; nil for every other mapping.
@@ -36,7 +37,8 @@ package struct PlaybackCurve: Sendable {
   ///   - perSecond: Positions per second, in both source and output.
   ///   - source: The source position that counts as zero.
   ///   - output: The output position that counts as zero.
-  /// - Throws: `MediaError` with `.overflow` when the ratio of the speeds does not fit.
+  /// - Throws: `MediaError` with `.overflow` when the ratio of the ramp's speeds does not fit
+  ///   128-bit integers.
   package init?(
     _ mapping: PlaybackMapping, perSecond: Int64, source: Rational, output: Rational
   ) throws(MediaError) {
@@ -118,7 +120,8 @@ package struct PlaybackCurve: Sendable {
 extension PlaybackMapping {
   /// Returns the speed at an instant, in source seconds per composition second.
   ///
-  /// The result is exact if the fraction fits 128-bit integers; otherwise its error is below 1e-12.
+  /// The result is exact if it is a fraction of 128-bit integers; otherwise its error is below
+  /// 1e-12.
   ///
   /// The mapping must play forward and must not be a hold.
   ///

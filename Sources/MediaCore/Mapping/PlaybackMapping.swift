@@ -193,8 +193,8 @@ extension PlaybackMapping {
       (sourceEnd - sourceStart) / target.duration)
   }
 
-  /// Returns the position in the whole motion at an instant, as a fraction of its duration from 0
-  /// to 1.
+  /// Returns the position in the whole motion at an instant, as a fraction of the motion's duration
+  /// from 0 to 1.
   ///
   /// In a reversed mapping, a later instant has a lower position.
   package func position(at time: Rational) -> Rational {

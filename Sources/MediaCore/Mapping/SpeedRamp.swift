@@ -97,7 +97,8 @@ struct SharePolynomial: Hashable {
   }
 
   func value(at argument: Rational) -> Rational {
-    // At 0 and 1, the value equals the argument. Returning it avoids products that may overflow.
+    // At 0 and 1, the polynomial's value equals the argument. Returning the argument avoids
+    // products that may overflow.
     if argument == .zero || argument == .one { return argument }
     var value = Rational.zero
     for coefficient in coefficients.reversed() {

@@ -17,7 +17,7 @@ public struct GeographicLocation: Hashable, Sendable {
 
   /// Makes a place from degrees, stored to a ten-millionth of a degree.
   ///
-  /// At a pole, every longitude is valid.
+  /// At a pole, any longitude from -180 to 180 is accepted.
   ///
   /// - Throws: `MediaError` with `.invalidMetadata` for a value that is not finite or out of range.
   public init(
@@ -62,7 +62,8 @@ public struct GeographicLocation: Hashable, Sendable {
       recovery: "write the latitude and the longitude as +46.9481+007.4474/")
   }
 
-  /// A number with its sign, rounded to some decimal places.
+  /// Returns a number with its sign, rounded to `digits` decimal places, with at least `width`
+  /// digits before the decimal point.
   private static func text(_ value: Double, width: Int, digits: Int) -> String {
     let scale = (0..<digits).reduce(1.0) { scale, _ in scale * 10 }
     let units = Int64((abs(value) * scale).rounded())
@@ -76,7 +77,7 @@ public struct GeographicLocation: Hashable, Sendable {
   private struct Number {
     let sign: Character
     let whole: String
-    /// The digits after the point, without it.
+    /// The digits after the decimal point; empty if the text has none.
     let fraction: String
 
     init?(_ text: inout Substring) {
@@ -119,7 +120,8 @@ public struct GeographicLocation: Hashable, Sendable {
           "\(number.sign)\(zeros)\(number.whole)"
           + (number.fraction.isEmpty ? "" : ".\(number.fraction)")
       } else {
-        // Minutes and seconds have two digits each; the last of them has the fraction.
+        // Minutes have two digits, and so do seconds, which may be missing. The decimals belong to
+        // the last of these numbers.
         guard digits == degreeDigits + 2 || digits == degreeDigits + 4 else { return nil }
         var parts = [Double(number.whole.prefix(degreeDigits)) ?? 0]
         var left = number.whole.dropFirst(degreeDigits)

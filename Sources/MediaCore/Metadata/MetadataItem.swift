@@ -26,7 +26,7 @@ public struct MetadataItem: Hashable, Sendable {
     public static let title = Key(rawValue: "title")
     /// A description of the content of the movie.
     public static let description = Key(rawValue: "com.apple.quicktime.description")
-    /// Words to find the movie by, separated by commas.
+    /// Keywords for a search, separated by commas.
     public static let keywords = Key(rawValue: "com.apple.quicktime.keywords")
     /// The manufacturer of the camera.
     public static let make = Key(rawValue: "com.apple.quicktime.make")
@@ -57,11 +57,11 @@ public struct MetadataItem: Hashable, Sendable {
 
   /// Makes an item.
   ///
-  /// A location is checked, and stored in its usual form.
+  /// The text of a location must follow ISO 6709, and is stored in decimal degrees.
   ///
   /// - Throws: `MediaError` with `.invalidMetadata` for an empty or reserved key, a key of more
-  ///   than 255 bytes, a text of more than 65 535 bytes, a zero byte in either, a number that is not
-  ///   finite, and a place that is not on Earth.
+  ///   than 255 bytes, a text of more than 65 535 bytes, a zero byte in the key or the text, a
+  ///   number that is not finite, and a place that is not on Earth.
   public init(_ key: Key, _ value: MetadataValue) throws(MediaError) {
     try Self.check(key.rawValue)
     guard !Self.reserved.contains(key.rawValue), !key.rawValue.hasPrefix(Self.reservedPrefix)

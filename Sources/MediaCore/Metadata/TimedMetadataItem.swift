@@ -8,9 +8,9 @@ public struct TimedMetadataItem: Hashable, Sendable, Codable {
   public let value: MetadataValue
   /// The index of the frame, from 0.
   public let frameIndex: Int64
-  /// The time of the value in the file.
+  /// The time at which the file stores the value.
   ///
-  /// Values that this library stored have the time of their frame.
+  /// For values that this library stored, this is the time of the frame.
   public let time: MediaTime
 
   private enum CodingKeys: String, CodingKey {

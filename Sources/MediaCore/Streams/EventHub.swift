@@ -26,7 +26,7 @@ package final class EventHub<Event: Sendable>: Sendable {
 
   deinit { finish() }
 
-  /// Returns the future events as a stream for one listener.
+  /// Returns the events that are sent from now on, as a stream for one listener.
   package func events() -> AsyncStream<Event> {
     let (stream, continuation) = AsyncStream<Event>.makeStream(
       bufferingPolicy: .bufferingNewest(capacity))

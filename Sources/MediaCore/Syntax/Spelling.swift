@@ -10,8 +10,8 @@ package enum Spelling {
     let scored = names.map { name in
       (name, name.contains(text) || text.contains(name) ? 1 : distance(text, name))
     }
-    // Names at equal distance keep the order of the list, because `sorted` alone does not guarantee
-    // a stable order.
+    // Names at equal distance keep the order of the list. The index decides, because `sorted` alone
+    // does not guarantee a stable order.
     return scored.enumerated().filter { $0.element.1 <= limit }
       .sorted { ($0.element.1, $0.offset) < ($1.element.1, $1.offset) }
       .prefix(3).map(\.element.0)

@@ -10,7 +10,7 @@
 /// | `1:02.5` `00:01:02.500` | minutes and seconds, or hours, minutes and seconds |
 /// | `120f` | the time of frame 120, counted from 0 |
 /// | `start` `end` | the first instant of the source, the first instant after it |
-/// | `-2s` `-250ms` `-1:02.5` | a time that long before the end |
+/// | `-2s` `-250ms` `-1:02.5` | the time that lies this duration before the end |
 /// | `-120f` | the 120th frame from the end; `-1f` is the last one |
 /// | `@hit` | the time of the mark `hit` |
 ///

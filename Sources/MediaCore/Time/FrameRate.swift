@@ -43,7 +43,7 @@ public struct FrameRate: Hashable, Sendable {
     self.denominator = denominator
   }
 
-  /// Makes the frame rate at which each frame lasts this long.
+  /// Makes the frame rate at which each frame lasts for this duration.
   ///
   /// - Throws: `MediaError` as ``init(_:)`` does.
   public init(frameDuration: MediaTime) throws(MediaError) {

@@ -4,8 +4,8 @@
 ///
 /// The counterpart of `CMTime` without its flags: every time is a valid number. Sums and
 /// differences are ``Rational`` seconds, which ``init(_:)`` converts back to a time, or throws if
-/// no time represents them. Nothing is rounded unless the caller names the rounding. Times are
-/// compared by their length and not by their timescale: 1/2 s equals 2/4 s.
+/// no time represents them. Nothing is rounded unless the caller names the rounding. Comparisons
+/// use the seconds, whatever the timescales: 1/2 s equals 2/4 s.
 public struct MediaTime: Sendable {
   /// The number of units.
   public let value: Int64
@@ -119,7 +119,7 @@ extension MediaTime {
 }
 
 extension MediaTime: Hashable, Comparable {
-  /// Compares the times, not their representation: 1/2 s equals 2/4 s.
+  /// Compares the seconds, whatever the timescales: 1/2 s equals 2/4 s.
   public static func == (left: MediaTime, right: MediaTime) -> Bool {
     Int128(left.value) * Int128(right.timescale) == Int128(right.value) * Int128(left.timescale)
   }

@@ -2,8 +2,8 @@
 
 /// A half-open time range: from `start` up to, but not including, `end`.
 ///
-/// A range does not know to which clock its times belong. Each property or parameter of this type
-/// documents the clock: time of the source, of the composition, or of the capture clock.
+/// A range does not store the time axis of its bounds. Each property or parameter of this type
+/// documents the axis: time of the source, of the composition, or of the capture clock.
 public struct TimeRange: Hashable, Sendable {
   /// The first instant inside the range.
   public let start: MediaTime
