@@ -45,8 +45,9 @@ package struct Exposure: Hashable, Sendable {
       range.lowerBound + Int64(length * Int128(number) / Int128(2 * Self.partCount))
     }
     let starts = content.starts
-    // Leaves out frames that start at the same tick as the next frame. The first frame may be such
-    // a frame, because it is visible even before its start.
+    // Leaves out a source frame that starts at the same tick as the next one. The first source
+    // frame may do so, and is still among the visible frames, because it is shown even before its
+    // start.
     let starting = window.parts.dropFirst(window.firstStart).map(\.frame).filter {
       $0 + 1 == starts.count || starts[$0] < starts[$0 + 1]
     }

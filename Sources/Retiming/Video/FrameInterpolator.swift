@@ -128,8 +128,8 @@ package final class FrameInterpolator {
     return comparison
   }
 
-  /// Finds the motion between the two loaded frames, and adds them to the history that identifies
-  /// static pixels.
+  /// Finds the motion between the two loaded frames, and adds both frames to the history that
+  /// identifies static pixels.
   ///
   /// - Precondition: Two frames are loaded.
   /// - Returns: The comparison with all of its values.

@@ -36,7 +36,7 @@ package final class FrameSequenceInterpolator {
     /// The position between the two frames, from 0 to 1; nil for a captured frame.
     package let share: Double?
 
-    /// The same position, but of a synthesized frame.
+    /// The same position for a synthesized frame: a ``share`` of nil becomes 0.
     package var synthesized: Position { Position(older, newer, share ?? 0) }
 
     private init(_ older: Int, _ newer: Int, _ share: Double?) {

@@ -3,9 +3,10 @@
 /// A detector of repeated frames in a sequence, by their difference from the last frame that is not
 /// repeated.
 ///
-/// In slow motion, differences are small too, but so is the difference of the two frames before. An
-/// encoder makes repeated frames differ a little. The more a frame differs, the larger must be the
-/// difference of the two frames before, or it does not count as repeated.
+/// An encoder makes repeated frames differ a little. Frames of slow motion also differ little, but
+/// so did the two frames before. A frame therefore counts as repeated only if the last two frames
+/// that are not repeated differ much more. The more the frame itself differs, the greater that
+/// ratio must be.
 package struct RepeatedFrameDetector: Sendable {
   /// The greatest number of consecutive repeated frames that are reported; more of them are a still
   /// image.
@@ -43,11 +44,12 @@ package struct RepeatedFrameDetector: Sendable {
   /// motion.
   package mutating func forgetDifference() { lastDifference = 0 }
 
-  /// The least ratio of the difference before a repeated frame to the frame's own difference.
+  /// The least ratio of the difference of the last two frames that are not repeated to the
+  /// difference of a repeated frame.
   ///
   /// Measured with 150 repeated and 745 other frames that were encoded again. At a rate factor
-  /// (CRF) of 23, the ratio is at least 1.08 of this value for repeated frames and at most 0.97 for
-  /// others. At 18, these limits are 1.99 and 0.66. At 28, two repeated frames are below this
-  /// value.
+  /// (CRF) of 23, the measured ratio is at least 1.08 times this value for repeated frames and at
+  /// most 0.97 times for others. At a CRF of 18, these limits are 1.99 and 0.66. At a CRF of 28,
+  /// two repeated frames are below this value.
   private static func minimumRatio(_ difference: Float) -> Float { max(2.95, 0.85 * difference) }
 }

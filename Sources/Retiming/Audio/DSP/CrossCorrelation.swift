@@ -31,9 +31,9 @@ package struct DecimatedSignal: Sendable {
     }
   }
 
-  /// Drops the sums of complete blocks before a sample.
+  /// Drops the sums of the complete blocks among the first `count` samples.
   ///
-  /// - Returns: The number of dropped samples.
+  /// - Returns: The number of samples in the dropped blocks.
   mutating func forget(before count: Int) -> Int {
     let spent = min(count / step, sums.count)
     sums.removeFirst(spent)
@@ -167,12 +167,12 @@ package enum CrossCorrelation {
     }
   }
 
-  /// Returns the offset at which a signal best matches a template: at most six samples, with
-  /// fractions.
+  /// Returns the offset at which a signal best matches a template, to a fraction of a sample; at
+  /// most six samples in each direction.
   ///
-  /// Returns zero for a low correlation. Tones need this precision. At a sampling rate of 48 kHz,
-  /// an error of half a sample shifts the phase of an 8 kHz tone by half a radian, and the shift
-  /// would repeat at each grain boundary.
+  /// Returns zero for a low correlation. Tones need the fraction. At a sampling rate of 48 kHz, an
+  /// error of half a sample shifts the phase of an 8 kHz tone by half a radian, and the shift would
+  /// repeat at each grain boundary.
   package static func remainder(
     of wanted: [Float], around start: Int, in samples: [Float]
   ) -> Double {

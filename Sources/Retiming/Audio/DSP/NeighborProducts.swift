@@ -80,9 +80,9 @@ struct NeighborProducts {
     let (gone, come) = (
       before.withUnsafeBytes { Row($0) }, after.withUnsafeBytes { Row($0) }
     )
-    // Each row is computed from the row above, one column further to the right. Its last value
-    // falls into the next row, where it is overwritten: the first column equals the first row, by
-    // symmetry.
+    // Each row is computed from the row above, and written one column further to the right. The
+    // last value written therefore lands in the first column of the next row. It is then
+    // overwritten with a value of the first row, because the matrix is symmetric.
     var own = row(firstRow) + repeatElement(0, count: (count - 1) * width + 1)
     own.withUnsafeMutableBytes { own in
       for index in 1..<count {

@@ -4,11 +4,11 @@ import Glibc
 
 /// A least-squares estimate of a small delay between two signals.
 ///
-/// The wanted signal is fitted by a weighted sum of the other signal and its slope. The ratio of
-/// the two weights gives the delay. The result is exact for a tone, and approximate for other
-/// signals if the delay is small.
+/// The wanted signal is fitted by a weighted sum of the other signal and that signal's slope. The
+/// ratio of the two weights gives the delay. The result is exact for a tone, and approximate for
+/// other signals if the delay is small.
 struct SubsampleDelayEstimator {
-  /// Dot products of the wanted signal, the other signal and its slope.
+  /// Dot products of the wanted signal, the other signal and the other signal's slope.
   let wantedOther: Double
   let wantedSlope: Double
   let other: Double

@@ -89,7 +89,8 @@ struct OnsetDetector {
     (after + growthLength) * max(1, sampleRate / 4000)
   }
 
-  /// The sample before which detection is complete: later onsets lie at or after it.
+  /// The sample before which detection is complete: onsets that are found later lie at or after
+  /// this sample.
   var scanned: Int64 { next * Int64(blockLength) }
 
   /// Appends samples.

@@ -250,10 +250,10 @@ public struct AudioRetimer: Hashable, Sendable {
     return plan
   }
 
-  /// The farthest source sample of a piece, on each side of zero.
+  /// The greatest distance of a piece's source samples from sample zero, in samples.
   ///
-  /// Renderers add the lengths of filters and blocks to positions. The limit is 760 000 years of
-  /// audio at 192 kHz.
+  /// Renderers add the lengths of filters and blocks to positions, and the limit keeps these sums
+  /// within 64 bits. It is 760 000 years of audio at 192 kHz.
   private static let farthestSample = Rational(Int64(1) << 62)
 
   func renderer(for piece: AudioPiece) throws(MediaError) -> any SegmentRenderer {

@@ -2,9 +2,9 @@
 
 package import OvercrankMediaCore
 
-/// A rendering for playback, continued block by block.
+/// A rendering of audio for playback, continued block by block.
 ///
-/// Its parts are requested one by one.
+/// The parts of the output are requested one by one.
 ///
 /// An ``AudioRetimer`` needs its whole plan in advance. A stream may be endless, as in a loop. When
 /// the speed changes, a new stream replaces it. Parts are joined as in a retimer, and each renderer
@@ -20,11 +20,11 @@ package final class AudioStream {
       case silence
       /// Samples of a source at a constant speed.
       ///
-      /// `position` is the first one, in source samples.
+      /// `position` is the position of the part's first sample, in source samples.
       case source(AudioSegment.Source, position: Rational, speed: Speed)
       /// A ramp.
       ///
-      /// Its target is in output seconds and starts at the part's first sample.
+      /// The segment's target is in output seconds and starts at the part's first sample.
       case ramp(AudioSegment)
     }
 

@@ -121,7 +121,7 @@ final class PieceWorker: Sendable {
   private static let blockLength = 16_384
   /// Samples per read request.
   private static let readLength = 32_768
-  /// The limit on buffered samples, summed over all channels: 32 MiB.
+  /// The limit on buffered samples, summed over all channels; these samples take 32 MiB.
   static let maximumWaiting = 8 << 20
 
   init(_ piece: AudioPiece, _ retimer: AudioRetimer, _ events: DispatchSemaphore) {
@@ -140,8 +140,8 @@ final class PieceWorker: Sendable {
 
   private func make(_ piece: AudioPiece, _ retimer: AudioRetimer) throws {
     var renderer = try retimer.renderer(for: piece)
-    // The source is read ahead at most to the end of the piece. If that cannot be computed, it is
-    // set to zero, so nothing is read ahead.
+    // The source is read ahead at most to the end of the piece. If the source position of that end
+    // cannot be computed, zero is used, so nothing is read ahead.
     let end = (try? piece.position(at: piece.length - piece.lead)) ?? .zero
     var kept: (start: Int64, samples: Planes) = (0, .silence(0, channelCount: retimer.channelCount))
     var keptEnd: Int64 { kept.start + Int64(kept.samples.sampleCount) }

@@ -5,12 +5,13 @@ struct SourceWindow {
   /// The source samples in the window; reading continues at the upper bound.
   private(set) var range: Range<Int64>
   private(set) var planes: Planes
-  /// A mono mix for cross-correlation; empty in a window without a decimation step.
+  /// A mono mix of the source for cross-correlation; empty if the window was created without a
+  /// `step`.
   ///
   /// The channels have unequal weights, because with equal ones two channels of opposite phase
   /// would cancel out.
   private(set) var mix: [Float] = []
-  /// The mono mix, decimated.
+  /// The mono mix, decimated by `step`.
   private(set) var steps: DecimatedSignal
   private let isMixed: Bool
   private let weights: [Float]

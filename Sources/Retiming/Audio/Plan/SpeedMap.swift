@@ -89,7 +89,7 @@ struct SpeedMap: Sendable {
 
   /// Returns the last line that satisfies a condition, or the first line.
   ///
-  /// The condition must be true for a prefix of the lines (binary search).
+  /// The condition must be true for the first lines and false for all others (binary search).
   private func index(where isReached: (Line) -> Bool) -> Int {
     var (low, high) = (0, lines.count)
     while high - low > 1 {

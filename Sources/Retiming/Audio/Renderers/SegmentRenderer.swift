@@ -40,8 +40,8 @@ final class VarispeedRenderer: SegmentRenderer {
   ///
   /// The resampler can only start at a whole source sample. So it starts earlier, at a source
   /// sample that lies a whole number of output samples before the position, and the surplus output
-  /// is dropped. Returns nil if no source sample lies so within 1e-6 output samples, or if
-  /// libswresample cannot represent the speed.
+  /// is dropped. Returns nil if every such source sample misses a whole number by more than 1e-6
+  /// output samples, or if libswresample cannot represent the speed.
   init?(position: Rational, speed: Speed, channelCount: Int) throws(MediaError) {
     let step = RationalApproximation(
       nearest: speed.fraction, largestNumerator: Int64(Resampler.largestInputRate))

@@ -15,7 +15,7 @@ struct Stretcher: ~Copyable {
   static let blockLength = 512
   /// The number of padding samples to feed before the first input sample.
   ///
-  /// As many output samples must be discarded.
+  /// The same number of output samples must be discarded.
   let padLength: Int
   let delay: Int
   /// The range of supported time ratios.
