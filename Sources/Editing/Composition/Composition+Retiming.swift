@@ -144,7 +144,8 @@ extension CompositionTrack {
   fileprivate mutating func append(
     _ source: MediaSource, _ change: Composition.SpeedChange
   ) throws(MediaError) {
-    // Makes a boundary equal to that of a cut: in lowest terms, except for the end of the source.
+    // Returns the time in lowest terms, as a cut of the composition would store it; the end of the
+    // source is returned unchanged.
     func boundary(_ time: MediaTime) throws(MediaError) -> MediaTime {
       time == source.duration ? source.duration : try MediaTime(time.seconds)
     }

@@ -84,8 +84,9 @@ enum OpenTimelineExact {
   /// Returns true if an item's standard values equal the expected ones within 1e-7, and false
   /// otherwise.
   ///
-  /// A speed is compared by the content that the item plays, in seconds. The ends of a ramp's pieces
-  /// are rounded to nanoseconds, which changes the speed of a short piece by more than 1e-7.
+  /// Instead of two speeds, the durations of content that the item plays at them are compared, in
+  /// seconds. The ends of a ramp's pieces are rounded to nanoseconds, which changes the speed of a
+  /// short piece by more than 1e-7.
   private static func agree(_ found: JSONValue, _ expected: JSONValue) -> Bool {
     guard found.otioKind == expected.otioKind, let range = found["source_range"]?.otioRange,
       let other = expected["source_range"]?.otioRange

@@ -290,7 +290,7 @@ struct FinalCutProject {
     return try ProjectContent.stacked([Self.later(content, by: start)])
   }
 
-  /// Notes what is left out everywhere in a project.
+  /// Adds a note for each kind of element in the document that this reader never imports.
   private mutating func noteDropped(in document: XMLElement) {
     let names = Set(document.names)
     if names.contains(where: { $0.hasPrefix("filter-") || $0.hasPrefix("adjust-") }) {
