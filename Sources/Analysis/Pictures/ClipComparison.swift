@@ -80,7 +80,7 @@ public struct ClipComparison: Sendable {
 
   /// Computes the movie without decoding anything.
   ///
-  /// The movie has the real time that all clips share.
+  /// The movie covers the real time that all clips share.
   ///
   /// - Returns: The plan.
   /// - Throws: `MediaError` with `.invalidData` for a clip without video, `.outsideSource` for an
@@ -132,10 +132,11 @@ public struct ClipComparison: Sendable {
       frameCount: Int(count), start: start, frames: frames)
   }
 
-  /// The frame that a clip shows at a real time.
+  /// The index of the frame that a clip shows at a real time relative to the instant of alignment.
   private static func frame(of clip: Clip, at real: Rational) -> Int {
     guard let frames = clip.asset.videoTrack?.frames else { return 0 }
-    // Adds the rounding error of the file's times: a frame may seem to begin just after it is due.
+    // Adds the greatest rounding error of the file's times, because a rounded time may lie just
+    // after the true start of its frame.
     let seconds =
       clip.origin.seconds + real / clip.timeScale + frames.uncertaintyInSeconds
     let ticks = seconds * Rational(Int64(frames.timescale))

@@ -14,7 +14,7 @@ struct ComparisonText {
   /// True if the texts are above each other, false if each is in the box of its clip.
   private let isStacked: Bool
 
-  /// Reads the capture times of the clips and the logo.
+  /// Reads the logo, and the capture times of the clips' frames.
   ///
   /// - Throws: `MediaError` if the logo cannot be read.
   init(

@@ -55,7 +55,8 @@ extension StillComposer {
         "the column \(column) is outside \(asset.path), which is \(start.width) pixels wide",
         recovery: "choose a column from 0 to \(start.width - 1)")
     }
-    // The median frame duration, so that lost frames do not stretch the others.
+    // The time per frame of the image is the median frame duration. A mean would be longer if
+    // frames were lost.
     let durations = all.map { frames.entries[$0].duration }.sorted()
     let period = Double(max(1, durations[durations.count / 2])) / Double(frames.timescale)
     let slit = max(1, min(settings.slitWidth, 64))
@@ -98,7 +99,7 @@ extension StillComposer {
 
   private static let rulerHeight = 28
 
-  /// Draws lines at round times, and their milliseconds.
+  /// Draws tick marks at round times, with labels in milliseconds.
   private func drawRuler(
     on canvas: inout Canvas, top: Int, from start: Double, perPixel: Double, isReversed: Bool
   ) {

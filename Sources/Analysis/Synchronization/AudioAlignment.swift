@@ -162,8 +162,8 @@ struct AudioAlignment {
     _ start: Int, around offset: Double, center: Double, _ isInverted: Bool
   ) -> Block? {
     let length = Self.length
-    // Searches two samples of the coarse rate in both directions, and further by the drift of
-    // clocks that differ by up to 100 millionths.
+    // The search reaches two samples of the coarse rate in both directions, plus the drift of two
+    // clocks whose rates differ by 100 parts per million.
     let distance = abs(Double(start) / rate - center)
     let reach = Int((2 / Double(Self.coarseRate) + (distance + 1) * 1e-4) * rate) + 2
     let wanted = second.samples[start..<start + length].map { isInverted ? -$0 : $0 }

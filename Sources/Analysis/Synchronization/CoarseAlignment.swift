@@ -26,7 +26,8 @@ struct CoarseAlignment {
   ///   - limit: The greatest distance of the offset from `origin`, in samples; nil for any.
   ///   - origin: The offset of the two recordings' starts, which is not zero if `second` is a part
   ///     of its recording.
-  ///   - neighborhood: Offsets this near to the best belong to its peak.
+  ///   - neighborhood: The greatest distance in samples from the best offset at which an offset
+  ///     still belongs to the best peak.
   init?(_ first: [Float], _ second: [Float], limit: Int?, origin: Int, neighborhood: Int) {
     guard first.count > 16, second.count > 16 else { return nil }
     let scores = Self.correlation(first, second)
@@ -100,7 +101,8 @@ struct CoarseAlignment {
     return crossReal
   }
 
-  /// The circular moving mean of a power spectrum, at least a thousandth of the whole mean.
+  /// The circular moving mean of a power spectrum, plus a thousandth of the mean over all
+  /// frequencies.
   ///
   /// Nil for silence.
   private static func mean(_ power: [Double], _ width: Int) -> [Double]? {

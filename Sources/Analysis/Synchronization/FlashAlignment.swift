@@ -31,8 +31,8 @@ struct FlashAlignment {
     /// likely.
     fileprivate mutating func estimate(isShort: Bool) {
       if let share {
-        // A partial change happened while this frame was exposed: the smaller the fraction, the
-        // later.
+        // A partial change happened while this frame was exposed: the smaller its fraction, the
+        // later in the exposure.
         time = start + frame * (1 - share) * 2 / 3
         deviation = frame * (0.03 + (1 - share) * 0.24)
       } else {
@@ -60,8 +60,8 @@ struct FlashAlignment {
     guard values.count >= 4 else { return [] }
     let steps = zip(values.dropFirst(), values).map { $0 - $1 }
     let magnitudes = steps.map { abs($0) }.sorted()
-    // Motion and noise change the brightness of most frames a little, so a change must be far
-    // larger.
+    // Motion and noise change the brightness of most frames a little. A change of the light must be
+    // far larger than the median of these changes.
     let least = max(2, 12 * magnitudes[magnitudes.count / 2])
     var edges: [Edge] = []
     var index = 0
@@ -134,7 +134,8 @@ struct FlashAlignment {
       matchCount: points.count)
   }
 
-  /// The pairs of edges whose times differ from an offset by at most a frame of each recording.
+  /// The pairs of one edge from each recording whose time difference deviates from an offset by at
+  /// most one frame of each recording.
   private static func pairs(
     _ first: [Edge], _ second: [Edge], at offset: Double
   ) -> [(Edge, Edge)] {

@@ -9,11 +9,11 @@ struct FrameComparison {
   /// The difference of each frame to the frame before it; nil for the first frame, and if one of
   /// the two frames cannot be decoded.
   private(set) var differences: [FrameDifference?]
-  /// The mean luma of the strips of the first frames; empty for a frame where it is unknown.
+  /// The mean luma of each horizontal strip, by frame; empty for a frame that was not measured.
   ///
-  /// At most as many frames as ``LightFlicker`` analyzes.
+  /// Only the first frames are included, as many as ``LightFlicker`` analyzes.
   private(set) var strips: [[Double]]
-  /// The frames that cannot be decoded.
+  /// The indices of the frames that cannot be decoded.
   private(set) var undecodable: [Int]
 
   /// Decodes the frames once, in order.

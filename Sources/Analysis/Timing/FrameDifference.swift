@@ -6,7 +6,7 @@
 struct FrameDifference {
   /// The difference of the block that changed most.
   var largest: Double
-  /// The median over the blocks.
+  /// The median of the block differences.
   var median: Double
   /// The difference that a tenth of the blocks do not exceed: the noise where nothing moves.
   var lowest: Double
@@ -15,10 +15,11 @@ struct FrameDifference {
   /// Encoders code noise in some types of frames and leave it out in others.
   var types: Int32
 
-  /// The largest difference between the frames before and after this one; nil unless only this
-  /// frame is alike to the one before.
+  /// The largest block difference from the frame before this one to the frame after it; nil unless
+  /// this frame resembles the one before, and its neighbors do not resemble the frames before them.
   ///
-  /// It is small if an object bounces back, because the object is then where it was before.
+  /// The value is small if an object bounces back, because the object then returns to its earlier
+  /// position.
   var around: Double?
 
   /// Whether the difference may come from lossy coding alone.
@@ -54,7 +55,7 @@ private struct BlockHistogram {
   private(set) var largest = 0.0
 
   mutating func add(_ difference: Double) {
-    // Only equal blocks count as zero.
+    // Differences are rounded up, so only blocks without any difference count as zero.
     counts[min(counts.count - 1, Int((difference * Self.stepsPerLevel).rounded(.up)))] += 1
     total += 1
     largest = max(largest, difference)

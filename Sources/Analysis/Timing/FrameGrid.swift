@@ -18,10 +18,10 @@ struct FrameGrid {
   private static let tolerance = 0.3
   /// The fraction of the intervals that must be regular.
   private static let regularShare = 0.85
-  /// The period in ticks below which a single interval may be one period or two.
+  /// The period in ticks below which one interval does not show whether it spans one period or two.
   private static let coarse = 2.0
-  /// The number of frames examined after a long interval: short intervals show that its last frame
-  /// was late.
+  /// The number of frames examined after a long interval: short intervals there show that the frame
+  /// at the end of the long one was late.
   private static let lookahead = 3
 
   /// Finds the period of the frames, and the missing frames.

@@ -4,15 +4,15 @@ import Glibc
 
 /// Finds the flicker of lamps on the mains in the brightness of frames.
 ///
-/// The lamps flicker at twice the frequency of the mains. A slower camera shows an alias of it. The
-/// brightness is measured in horizontal strips, because a rolling shutter exposes them at different
-/// times.
+/// The lamps flicker at twice the frequency of the mains. A camera whose frame rate is too low for
+/// this frequency shows an alias of it. The brightness is measured in horizontal strips, because a
+/// rolling shutter exposes them at different times.
 enum LightFlicker {
   /// The number of strips of a frame.
   static let stripCount = 8
   /// The smallest flicker that is reported, as a fraction of the mean brightness.
   private static let smallestDepth = 0.005
-  /// The least ratio of the flicker's amplitude to the median of other frequencies.
+  /// The least ratio of the flicker's amplitude to the median amplitude of other frequencies.
   private static let contrast = 8.0
   /// The lowest frequency of an alias in hertz.
   ///
@@ -33,7 +33,8 @@ enum LightFlicker {
   /// - Parameters:
   ///   - strips: The mean luma of each strip, by frame; empty for a frame that is unknown.
   ///   - seconds: The time of each frame in seconds.
-  /// - Returns: The strongest flicker. Nil if none was found, or if its alias is as slow as motion.
+  /// - Returns: The strongest flicker. Nil if none was found, or if its alias is so slow that it
+  ///   could be motion.
   static func line(in strips: [[Double]], at seconds: [Double]) -> Line? {
     let known = strips.indices.filter { !strips[$0].isEmpty }.prefix(largestCount)
     guard known.count >= 48, let first = known.first, let last = known.last else { return nil }

@@ -10,7 +10,7 @@ struct LumaPlane {
   let width: Int
   let height: Int
   let type: Int32
-  /// The distance of the rows that are read; above 1 for tall frames.
+  /// The number of rows from one row that is read to the next; above 1 for tall frames.
   private let rowStep: Int
 
   private static let side = 16

@@ -76,7 +76,7 @@ struct RepeatedFrames {
     return medians.isEmpty ? 0 : medians[medians.count * 3 / 4]
   }
 
-  /// Whether a run stands still in a moving scene.
+  /// Whether the image stands still in a run of frames, but moves in the frames around the run.
   private func isStill(
     _ run: ClosedRange<Int>, outside condition: (FrameDifference) -> Bool
   ) -> Bool {
@@ -89,8 +89,8 @@ struct RepeatedFrames {
       return false
     }
     if run.count == 1, let around = inside.first?.around, around < level / 2 { return false }
-    // Flicker at its maximum or minimum changes nothing for a frame, which looks like a repeated
-    // frame.
+    // At the maximum and minimum of flicker, the brightness does not change for one frame, which
+    // then looks like a repeated frame.
     if flickers, context.median(\.lowest) >= level / 4 { return false }
     if level < Self.certainMotion, !stands(out: run, by: \.largest, atLeast: level / 2) {
       return false
@@ -108,7 +108,7 @@ struct RepeatedFrames {
     return run.count >= 3 && peak == 0 && context.median(\.lowest) >= 0.25
   }
 
-  /// Whether the noise of a scene is missing in a run.
+  /// Whether the noise of a scene is missing in a run of frames.
   private func isNoiseless(
     _ run: ClosedRange<Int>, outside condition: (FrameDifference) -> Bool
   ) -> Bool {
@@ -125,7 +125,7 @@ struct RepeatedFrames {
       && stands(out: run, by: \.median, atLeast: 0.6 * noise)
   }
 
-  /// Whether nearby frames of the same coding types differ by at least a level.
+  /// Whether nearby frames of the same coding types differ by at least `level`.
   ///
   /// If not, the encoder makes all frames of these types alike, and a run of alike frames proves
   /// nothing.
@@ -143,7 +143,7 @@ struct RepeatedFrames {
   }
 }
 
-/// The nearest frames before and after a run, apart from frames of other such runs.
+/// The nearest frames before and after a run of frames, apart from frames of other such runs.
 private struct Context {
   private let before: [FrameDifference]
   private let after: [FrameDifference]
@@ -186,7 +186,8 @@ private struct Context {
       guard next.largest >= 3 * peak + 3 else { return false }
       let usual = side.dropFirst().prefix(3).map(\.largest).median
       guard next.largest >= 0.5 * usual else { return false }
-      // Motion that comes to rest slows down first, and an encoder may leave out its last part.
+      // A motion that comes to rest slows down first, and an encoder may leave out the
+      // last small movements.
       let largest = side.map(\.largest).sorted()
       return isSingle || next.largest >= 0.6 * largest[(largest.count - 1) / 2]
     }

@@ -24,7 +24,7 @@ extension TimingAudit {
         max: time(sorted[sorted.count - 1]))
     let ranges = FrameRateSegments.ranges(of: ticks).filter { $0.count > 1 }
     // A timescale below 500 is taken as a multiple of the frame rate, so periods are whole ticks.
-    // In 1 ms ticks, they need not be.
+    // In ticks of 1 ms, a period need not be a whole number of ticks.
     let grids = ranges.map { FrameGrid(ticks[$0], isExact: frames.timescale < 500) }
     isRegular = grids.allSatisfy(\.isRegular)
     isCoarse = grids.contains(where: \.isCoarse)
@@ -91,8 +91,8 @@ extension TimingAudit {
 
   /// The number of times that each image is shown, if this is the same for most frames.
   ///
-  /// The majority is counted in frames. A repetition that was missed looks like several separate
-  /// images, so a majority of images would be too strict.
+  /// The majority is counted in frames. An image whose repetitions were not detected looks like
+  /// several images, so a majority of images would be too strict.
   private func repetition(_ indices: [Int]) -> Int? {
     guard frameCount >= 16, indices.count * 3 >= frameCount else { return nil }
     let repeated = Set(indices)
@@ -128,8 +128,8 @@ extension TimingAudit {
 
   /// The constant frame rate of an asset, derived only from the times of its frames.
   ///
-  /// It is the nominal rate, if that drifts from the frames by at most half a frame over the whole
-  /// asset.
+  /// The result is the nominal rate, if that drifts from the frames by at most half a frame over
+  /// the whole asset.
   ///
   /// - Parameter asset: The asset.
   /// - Returns: The rate. Nil if the rate changes, if the intervals follow no period, or for fewer
@@ -144,7 +144,7 @@ extension TimingAudit {
       let drift = (nominal.framesPerSecond / measured - .one).magnitude * periods
       if drift <= Rational(1, over: 2) { return nominal }
     }
-    // Rounds to 0.001 fps, which adds up to less than a frame in minutes.
+    // Rounds to 0.001 fps. This error takes more than half an hour to add up to one frame.
     let thousandths = try? (measured * 1_000).rounded(.halfAwayFromZero)
     return thousandths.flatMap { FrameRate(exactly: Rational($0, over: 1_000)) }
   }

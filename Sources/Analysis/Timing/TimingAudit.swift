@@ -155,7 +155,7 @@ public struct TimingAudit: Hashable, Sendable, Codable {
   public internal(set) var duplicates: [Duplicate]
   /// The ranges of at least ten repeated frames, in order.
   public internal(set) var frozen: [FrozenStretch]
-  /// The frames that cannot be decoded.
+  /// The indices of the frames that cannot be decoded.
   public internal(set) var undecodableFrames: [Int]
   /// The capture rate that the file states; nil if unknown.
   public internal(set) var captureFrameRate: FrameRate?

@@ -119,7 +119,8 @@ public struct TimingChart: Sendable {
     }
   }
 
-  /// Draws a bar in each column of pixels, from its shortest to its longest interval.
+  /// Draws a bar in each column of pixels, from the shortest to the longest interval in that
+  /// column.
   private func drawIntervals(_ drawing: inout ChartDrawing, _ top: Double, _ end: Double) {
     let missing = Set(audit.gaps.map(\.afterIndex))
     var bars: [Int: (ClosedRange<Int>, isGap: Bool)] = [:]

@@ -66,7 +66,7 @@ struct ColorMatcher {
     let center: ImagePoint
   }
 
-  /// How well the size of a region fits, from 0 to 1.
+  /// How well the size of a region fits that of the marked object, from 0 to 1.
   private func score(_ region: Region) -> Double {
     min(region.count / area, area / region.count)
   }
@@ -143,7 +143,8 @@ struct ColorMatcher {
       deviation = background.deviation / contrast * lever.squareRoot() / total
       if hypot(sumX, sumY) / total < 1e-3 { break }
     }
-    // Adds 0.013 pixels: even without noise, pixels near the color's threshold are counted or not.
+    // Adds 0.013 pixels: even without noise, a pixel near the color's threshold may be counted or
+    // not.
     return ObjectMatch(position: center, deviation: hypot(deviation, 0.013), score: 0, rival: 0)
   }
 

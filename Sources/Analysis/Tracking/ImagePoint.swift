@@ -117,7 +117,7 @@ public struct LengthScale: Hashable, Sendable, Codable {
   ///
   /// - Parameters:
   ///   - pixels: The known distance in the image.
-  ///   - meters: Its true length.
+  ///   - meters: The true length of this distance.
   public init?(pixels: MeasuredValue, meters: MeasuredValue) {
     let scale = meters.value / pixels.value
     guard pixels.value > 0, meters.value > 0, scale.isFinite, scale > 0 else { return nil }

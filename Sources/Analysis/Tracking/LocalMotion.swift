@@ -51,8 +51,8 @@ struct LocalMotion {
     else { return nil }
     let (x, y) = (parabola.fit(near.map(\.at.x)), parabola.fit(near.map(\.at.y)))
     (right, down) = (x.slope, y.slope)
-    // Half of a patch match's variance comes from the marked object. It is the same in all frames,
-    // so the slope does not have it.
+    // Half of a patch match's variance comes from the marked object. That error is the same in all
+    // frames, so it does not affect the slope.
     let share = track.method == .patch ? 0.5 : 1
     let variance = share * near.reduce(0) { $0 + $1.deviation * $1.deviation } / Double(near.count)
     deviation = (variance * parabola.slopeVariance).squareRoot()
@@ -66,7 +66,8 @@ struct LocalMotion {
     bendScale = innerParabola.bendScale
   }
 
-  /// The ratio to the scatter of the rest of the track above which a motion is no parabola.
+  /// The ratio of ``excess`` to the scatter of the rest of the track above which a motion does not
+  /// count as a parabola.
   ///
   /// Five positions with normally distributed errors exceed it once in 1 000 times.
   private static let outlierFactor = 4.6

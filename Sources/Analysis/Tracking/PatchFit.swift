@@ -89,7 +89,7 @@ struct PatchFit {
     let (middle, half) = ((a + b) / 2, hypot((a - b) / 2, c))
     guard solution[0] > 0, middle - half > (middle + half) / 400 else { return nil }
     let deviation = (variance * (middle + half)).squareRoot() / solution[0]
-    // The interpolation of sharp edges is off by about this much, even without noise.
+    // The interpolation of sharp edges is off by about 0.015 pixels, even without noise.
     return deviation.isFinite ? hypot(deviation, 0.015) : nil
   }
 }
