@@ -6,9 +6,10 @@ enum CodeFilter {
   ///
   /// A slanted line through another code may be misread as a short code of these types.
   static let fewestCharacters = 6
-  /// The least number of image rows in which a code of these types must be read.
+  /// The least number of image rows in which a code must be read, by type; no limit for other
+  /// types.
   ///
-  /// Slanted lines through other codes are misread as these types.
+  /// A slanted line through another code may be misread as a code of one of these types.
   ///
   /// In the generated test images, misread codes appeared in 4 and 5 rows.
   static let fewestLines: [MetadataObjectType: Int] = [.interleaved2of5: 5, .upce: 8]
@@ -34,10 +35,10 @@ enum CodeFilter {
     }
   }
 
-  /// Returns the codes found in sharpened images that other images confirm.
+  /// Returns the codes from sharpened images, without bar codes that no other image confirms.
   ///
-  /// Sharpening adds false bars. So a bar code must be found in two sharpened images, or also in
-  /// `others`. Two-dimensional codes have enough error detection without this.
+  /// Sharpening adds false bars. So a bar code must be found in two sharpened images, or in one of
+  /// them and in `others`. Two-dimensional codes have enough error detection without this.
   static func agreed(
     _ images: [[DetectedCode]], besides others: [DetectedCode]
   ) -> [DetectedCode] {
@@ -65,7 +66,7 @@ enum CodeFilter {
     return code.bytes.count < fewestCharacters
   }
 
-  /// Whether ITF or UPC-E was read from a slanted line through another code.
+  /// Whether an ITF or UPC-E code was probably read from a slanted line through another code.
   private static func isPart(_ code: DetectedCode, of other: DetectedCode) -> Bool {
     guard other.key != code.key, areTogether(code, other) else { return false }
     if other.type == code.type { return other.bytes.count > code.bytes.count }

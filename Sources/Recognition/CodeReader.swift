@@ -18,17 +18,17 @@ public final class CodeReader: Sendable {
   public enum Effort: String, Hashable, Sendable, CaseIterable {
     /// Reads the image, and the image at a third of its size.
     case standard
-    /// Like ``standard``, and reads rotated and inverted codes too.
+    /// Like ``standard``, and also reads rotated and inverted codes.
     case thorough
     /// Reads the image at twice its size, for codes with small modules.
     ///
     /// The same as ``thorough`` for images of more than 1.5 megapixels.
     case magnified
-    /// Reads as ``thorough``, and three enlarged images too: twice the size by a bicubic filter,
+    /// Like ``thorough``, and also reads three enlarged images: twice the size by a bicubic filter,
     /// twice and four times by a Lanczos filter.
     ///
-    /// Each enlarged image shows small codes that the others miss. Bar codes that only one Lanczos
-    /// image shows are left out.
+    /// Each enlarged image shows small codes that cannot be read in the other images. Bar codes
+    /// that only one Lanczos image shows are left out.
     ///
     /// The same as ``thorough`` for images of more than 1.5 megapixels.
     case exhaustive

@@ -73,7 +73,7 @@ public final class FaceReader: Sendable {
   static let tilt = 32.0
   /// The least confidence of a tilted face.
   ///
-  /// It keeps out animals, which are seldom upright and have less.
+  /// The limit excludes animals, which are seldom upright and have a lower confidence.
   private static let tiltThreshold = 0.4
 
   /// The greatest number of faces reported for a frame.

@@ -6,13 +6,13 @@
 /// is upright. The result is the mean of the best angle and its two neighbors, weighted by their
 /// scores.
 enum FaceRoll {
-  /// The distance in degrees between two angles that are tried.
+  /// The distance in degrees from one tried angle to the next.
   static let step = 20.0
   /// The greatest angle that is tried, in degrees.
   static let limit = 70.0
   /// The least detector score that counts as a face.
   static let minimumScore = -1.0
-  /// An angle whose score is this much lower than the best one has no weight.
+  /// An angle whose score is lower than the best score by this much has no weight.
   private static let drop = 1.2
 
   /// Searches for the roll of a face.

@@ -14,7 +14,8 @@ struct FaceTracker {
     case roll
   }
 
-  /// The rotation that was measured for a face, or nil if the measurement failed, and its time.
+  /// The rotation that was measured for a face, or nil if the measurement failed, and the time of
+  /// the measurement.
   private struct Roll {
     var degrees: Double?
     var microseconds: Int64
@@ -74,7 +75,8 @@ struct FaceTracker {
 
   /// Returns the rotation of a face.
   ///
-  /// It is measured again after some time, starting at the last rotation.
+  /// The rotation is measured again if the last measurement is too old. The search starts at the
+  /// last rotation.
   private mutating func roll(
     of face: TrackedFace, in image: LumaImage, at microseconds: Int64
   ) -> Double? {
@@ -90,9 +92,9 @@ struct FaceTracker {
 
 /// Assigns ids to faces by their expected positions.
 ///
-/// A face is expected to continue at its last velocity. It may be off by 0.6 of its size, and by
-/// more if it was missing. A missing face is expected to move as the other faces do, because a
-/// turning camera moves all of them.
+/// A face is expected to continue at its last velocity. Its detected position may differ from the
+/// expected one by 0.6 of its size, and by more if it was missing in the frames before. A missing
+/// face is expected to move as the other faces do, because a turning camera moves all of them.
 struct FaceIdentities {
   fileprivate struct Track {
     let id: Int64
@@ -178,7 +180,7 @@ struct FaceIdentities {
       taken.insert(pair.track)
       tracks[pair.track].move(to: faces[pair.face], at: microseconds)
     }
-    // The mean distance of the found faces from their expected positions. It is added to the
+    // The mean offset of the found faces from their expected positions. This offset is added to the
     // expected positions of the missing faces.
     let count = Double(taken.count)
     let deviation = (

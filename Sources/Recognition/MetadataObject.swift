@@ -72,7 +72,7 @@ public struct MetadataObject: Hashable, Sendable {
   /// Returns a clockwise rotation in degrees as it appears in a view, which may rotate or mirror
   /// the image.
   private static func transformed(_ roll: Double, by geometry: PreviewGeometry) -> Double {
-    // A vector of a pixel's length from the center of the image, in the direction of the roll.
+    // A vector from the center of the image, one pixel long, in the direction of the roll.
     let (x, y) = (sin(roll * .pi / 180), -cos(roll * .pi / 180))
     let start = geometry.viewPoint(fromDevicePoint: .center)
     let end = geometry.viewPoint(

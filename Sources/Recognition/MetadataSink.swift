@@ -91,8 +91,8 @@ final class MetadataSink: FrameSink {
     return nil
   }
 
-  /// Whether the sink can take a frame; a source that can wait then waits until the worker has
-  /// taken the last frame.
+  /// Whether the sink can take a frame; until it can, a source that waits for its consumers waits
+  /// for the worker.
   func hasSpace(for byteCount: Int) -> Bool {
     guard gate.isOpen.load(ordering: .relaxed), !isRetired.load(ordering: .acquiring)
     else { return true }

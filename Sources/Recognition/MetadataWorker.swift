@@ -16,7 +16,7 @@ final class MetadataWorker: Sendable {
     var rectOfInterest = MetadataOutput.wholeFrame
     var agreement = 2
     var share = 0.2
-    /// Increases with each change that discards the followed objects.
+    /// A number that increases with each change of the settings that discards the followed objects.
     var version = 0
   }
 

@@ -68,7 +68,8 @@ struct BufferImporter {
   ) -> Outcome {
     guard let buffer = sample.cameraBuffer else { return .refused(.notInCameraBuffer) }
     let key = ObjectIdentifier(buffer.pool)
-    // A new pool may get the address of a released pool, but `takeGone()` was called in between.
+    // A new pool may get the address of a released pool, but `takeGone()` has removed the entry of
+    // the released pool before.
     var camera = cameras[key] ?? Camera(pool: buffer.pool)
     if let refusal = camera.refusal { return .refused(refusal) }
     if let names = camera.textures[buffer.index] { return .textures(names) }

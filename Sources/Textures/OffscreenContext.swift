@@ -64,7 +64,7 @@ public final class OffscreenContext {
   }
 
   deinit {
-    // These names may belong to other objects in another context.
+    // In another context, the same names may belong to other objects, so nothing is deleted.
     if eglGetCurrentContext() == context {
       glDeleteFramebuffers(1, &framebuffer)
       glDeleteRenderbuffers(2, &renderbuffers)

@@ -22,7 +22,7 @@ public import OvercrankMediaCore
 /// With ``importsCameraBuffers``, the renderer reads the frames of uncompressed formats where the
 /// driver wrote them: the buffers are exported (`VIDIOC_EXPBUF`) and imported
 /// (`EGL_EXT_image_dma_buf_import`). A frame that cannot be imported is uploaded, and
-/// ``importRefusal`` names the reason. The pixels are the same.
+/// ``importRefusal`` names the reason. Both methods give the same pixels.
 ///
 /// Corresponds to `CVOpenGLESTextureCache`. An OpenGL ES 3 context must be current on the calling
 /// thread at every call. The same holds when the last reference to the cache or to one of its
