@@ -7,7 +7,7 @@ public import OvercrankMediaCore
 extension Player {
   /// Creates a player that shows another composition beside this one, on the same clock.
   ///
-  /// The new player has no audio, and its own commands have no effect. It follows every command of
+  /// The new player has no audio, and commands to it have no effect. It follows every command to
   /// this player: rate, seek, step, loop and pause. After the end of its composition it shows the
   /// last frame, and before the start the first one.
   ///

@@ -68,7 +68,7 @@ final class PlayerAudio {
   private func begin(_ run: TransportRun) {
     let last = self.run
     self.run = run
-    // From silence to a pause, nothing changes.
+    // A pause after silence needs no new renderer.
     guard run.rate != .zero || isAudible else { return }
     if run.isJump { set = 1 - set }
     let incoming = makeRenderer(run)
@@ -113,7 +113,7 @@ final class PlayerAudio {
     Array(repeating: [Float](repeating: 0, count: count), count: format.channelCount)
   }
 
-  /// Moves the gain toward a target.
+  /// Moves the gain toward a target, and applies it to the samples.
   ///
   /// The full range from 0 to 1 takes the length of a fade.
   private func scale(_ samples: inout [[Float]], to wanted: Float) {

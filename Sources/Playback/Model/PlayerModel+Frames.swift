@@ -5,7 +5,7 @@ import OvercrankLibAV
 import OvercrankMediaCore
 
 extension PlayerModel {
-  /// Whether the last refresh showed the frame that was due, or a gap.
+  /// Whether the last refresh showed what was due: a frame or a gap.
   var isCurrent: Bool { presented.map { $0.frame == lastShown?.key } ?? false }
 
   /// Returns the frame for a refresh, and counts the frames that came due since the last refresh.

@@ -59,7 +59,8 @@ extension PlayerModel {
     let (refresh, needed) = updateNeeded(ahead, now)
     let keys = needed.keys
     guard let first = keys.firstIndex(where: { !needsNoDecoding($0) }) else {
-      // Rests until a quarter of the list was shown. A pause rests until its generation ends.
+      // Decodes nothing until a quarter of the list was shown or, in a pause, until the generation
+      // changes.
       let last = needed.samples.last ?? start
       rest(from: start, to: last > start ? start + (last - start) / 4 : .invalid, refresh)
       return nil
@@ -68,8 +69,8 @@ extension PlayerModel {
     let key = keys[first]
     let isStill = state != .playing
     let run = missing.prefix { $0.asset == key.asset }.map(\.frame)
-    // Frames of the same refresh may be listed in either order, so a later frame shows the
-    // direction.
+    // Frames of the same refresh may be listed in either order, so the direction is found by
+    // comparing the first frame with a later one.
     let isDescending = run[min(4, run.count - 1)] < run[0]
     var frames: [Int]
     if isDescending {
@@ -105,7 +106,8 @@ extension PlayerModel {
       return judgment.isNeeded && !isLate(job, now)
     }
     let first = updateNeeded(maximumNeeded, now).frames.keys.first { !needsNoDecoding($0) }
-    // A job returns frames in ascending order, so it cannot return a frame before its last one.
+    // A job returns frames in ascending order, so it cannot return a frame before the one that it
+    // returned last.
     let isNeeded =
       first.map {
         $0.asset == job.asset && $0.frame > (jobPosition ?? -1) && job.frames.contains($0.frame)
@@ -165,8 +167,8 @@ extension PlayerModel {
   private func ascendingRun(_ run: [Int]) -> [Int] {
     var frames: [Int] = []
     for frame in run.prefix(16) {
-      // A much lower frame means that the loop begins again. Frames of one refresh differ by at
-      // most one.
+      // A much lower frame index means that the loop begins again. The frame indices of one refresh
+      // differ by at most one.
       if let most = frames.max(), frame < most - 1 { break }
       frames.append(frame)
     }
@@ -252,8 +254,8 @@ extension PlayerModel {
           break
         }
       }
-      // During playback, the frames ahead are enough. If playback is about to stop, add the frames
-      // around that position.
+      // During playback, the frames ahead are enough. If playback is about to stop, the frames
+      // around the position where it stops are added.
       if !still { return (refresh, needed) }
     }
     let position = position(at: max(now, lastRefresh ?? now))

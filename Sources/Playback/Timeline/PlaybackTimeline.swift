@@ -161,7 +161,7 @@ extension PlaybackMapping {
   /// target.
   ///
   /// The result is exact at constant speed. Inside a ramp it is rounded up to a multiple of
-  /// 1/240000 s, or of a coarser unit.
+  /// 1/240000 s or, if that overflows, of 1/24000 s or 1/1000 s.
   func nearInstant(ofSource time: Rational) -> Rational {
     let (start, end) = (target.start.seconds, target.end.seconds)
     if motion == .hold { return start }
