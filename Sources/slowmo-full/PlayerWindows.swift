@@ -14,7 +14,7 @@ struct PlayerWindows: PlaybackWindowProvider {
     let names = clipNames.map { $0.split(separator: "/").last.map(String.init) ?? $0 }
     var settings = PlayerWindowSettings()
     settings.title = names.joined(separator: " | ")
-    // For a single clip the name is only in the window's title, and not on the image.
+    // The name of a single clip is shown only in the window's title, and not on the image.
     if names.count > 1 { settings.clipNames = names }
     return try PlayerWindow(players, settings: settings)
   }

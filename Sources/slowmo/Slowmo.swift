@@ -188,7 +188,7 @@ protocol Verb {
   ///
   /// False for a command that must finish its output file first.
   var endsReading: Bool { get }
-  /// Whether a command that continues for long after the first signal is ended.
+  /// Whether the command is ended by force if it continues for too long after the first signal.
   ///
   /// False for a command that must first stop a camera.
   var endsAtOnce: Bool { get }

@@ -52,7 +52,7 @@ struct BatchOptions: ParsableArguments, Sendable {
 
   /// Returns the output of each input.
   ///
-  /// In a directory, the outputs are `NAME.mov`.
+  /// If `output` is a directory, the outputs are files `NAME.mov` in it.
   ///
   /// - Throws: `CommandError` if two inputs have the same output, an output is an input, or a
   ///   directory is missing.

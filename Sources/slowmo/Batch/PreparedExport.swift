@@ -6,7 +6,7 @@ import Overcrank
 struct PreparedExport {
   let composition: Composition
   let assets: [Asset]
-  /// The movie of a photo, which must stay open while it is read; nil for other sources.
+  /// The movie of a Live Photo, which must stay open while it is read; nil for other sources.
   var openMovie: LivePhotoMovieFile?
   /// The capture frame rate to write if the source states none.
   var captureFrameRate: FrameRate?

@@ -77,7 +77,8 @@ struct EditCommand: ParsableCommand, Verb, Sendable {
     try common.check(standardOutputFor: "-o", output)
   }
 
-  // False for a batch, which must still report which files are finished.
+  // Whether a signal may end the command by force: false for a batch, which must still report which
+  // files are finished.
   var endsAtOnce: Bool { (try? batch.isUsed(projects, output)) != true }
 
   func perform() throws -> ExitStatus {

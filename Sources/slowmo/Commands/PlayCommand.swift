@@ -181,7 +181,8 @@ struct PlayCommand: ParsableCommand, Verb {
     try OutputNames.check([output], inputs: [file, beside, script])
     if let output { try Files.refuseExisting(output, overwrites: writing.overwrite) }
     let windows = opensWindow ? try windows() : nil
-    // Playback ends on a signal anyway. Until then, a signal must cancel the reading of an index.
+    // During playback, a signal ends the playback. Before playback, a signal must cancel the
+    // reading of a movie's index.
     Interrupt.onFirst { Asset.cancelReading() }
     let content = try PlayedContent(file, range, onError, trackChoice)
     let other = try beside.map { try PlayedContent($0, nil, onError, trackChoice) }

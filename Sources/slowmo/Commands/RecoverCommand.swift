@@ -44,7 +44,8 @@ struct RecoverCommand: ParsableCommand, Verb {
     }
   }
 
-  // False for a repair in place, which must be finished; true for a copy to another file.
+  // Whether a signal cancels reading: false for a repair in place, which must be finished; true for
+  // a copy to another file.
   var endsReading: Bool { output != nil }
 
   func perform() throws -> ExitStatus {

@@ -211,7 +211,8 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
     }
   }
 
-  // False for a batch, which must still report which files are finished.
+  // Whether a signal may end the command by force: false for a batch, which must still report which
+  // files are finished.
   var endsAtOnce: Bool { (try? batch.isUsed(files, output)) != true }
 
   func perform() throws -> ExitStatus {

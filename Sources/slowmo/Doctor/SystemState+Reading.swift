@@ -21,8 +21,8 @@ extension SystemState {
     user = .current()
     devices = named.map { [$0] } ?? (list?.devices ?? []).map(Device.init)
     isForNamedDevice = named != nil
-    // Leaves out the warnings about devices that are listed, because the device itself states its
-    // problem.
+    // Leaves out the warnings about devices in the list, because the entry of such a device
+    // contains the problem.
     warnings = (list?.warnings ?? []).filter { warning in
       !(list?.devices ?? []).contains { $0.problem.map(warning.hasPrefix) ?? false }
     }
@@ -89,7 +89,7 @@ extension SystemState.Device {
 }
 
 extension SystemState.Disk {
-  /// Measures the write speed of the disk with a directory.
+  /// Measures the write speed of the disk that contains a directory.
   ///
   /// Other programs may use the disk, so the best of up to three measurements counts.
   init(measuring directory: String) {

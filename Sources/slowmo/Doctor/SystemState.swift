@@ -28,7 +28,7 @@ struct SystemState {
     var demand: RecordingDemand
   }
 
-  /// The disk with the directory of the recordings.
+  /// The disk that contains the directory of the recordings.
   struct Disk {
     var directory: String
     var isWritable: Bool

@@ -218,8 +218,8 @@ struct HelpPage {
     return "\(text[..<end.range.lowerBound])."
   }
 
-  /// The widths of the column of labels, and the page width below which labels are on separate
-  /// lines.
+  /// The width of the column of labels on a full page and on a brief page, and the page width below
+  /// which labels are on separate lines.
   private static let labelWidth = 26
   private static let briefLabelWidth = 18
   private static let narrowWidth = 60

@@ -4,7 +4,7 @@ import Overcrank
 
 /// The figures of a benchmark that times whole commands.
 struct TimingBenchReport: BenchReport {
-  /// A time in nanoseconds over all runs.
+  /// The median, minimum and maximum of a time over all runs, in nanoseconds.
   struct Spread: Encodable {
     let medianNs, minNs, maxNs: Int64
 

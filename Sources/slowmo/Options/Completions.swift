@@ -78,8 +78,8 @@ enum Completions {
       .compactMap { try? Asset(path: $0) }.first
   }
 
-  /// Returns the candidates for a device: only paths for an empty word, otherwise also its other
-  /// names.
+  /// Returns the candidates for a device: only paths for an empty word, otherwise also the devices'
+  /// other names.
   private static func devices(_ prefix: String) -> [String] {
     let prefix = unquoted(prefix)
     if prefix.hasPrefix("file:") {

@@ -24,7 +24,7 @@ struct PlayerEdit {
 
   // MARK: Time
 
-  /// Returns the base time of a time in the edited composition.
+  /// Returns the base time that corresponds to a time in the edited composition.
   func baseTime(of time: Rational) -> Rational {
     var (baseStart, start) = (Rational.zero, Rational.zero)
     for change in changes {
@@ -38,7 +38,7 @@ struct PlayerEdit {
     return baseStart + time - start
   }
 
-  /// Returns the time in the edited composition of a base time.
+  /// Returns the time in the edited composition that corresponds to a base time.
   func editedTime(of time: Rational) -> Rational {
     changes.reduce(time) { edited, change in
       let inside = min(max(.zero, time - change.range.start.seconds), change.range.duration)

@@ -26,8 +26,6 @@ enum CommandEnd {
   ///
   /// Called before the command prints its result.
   ///
-  /// Called before the command prints its result.
-  ///
   /// Does not return if another thread is ending the process by force.
   static func begin() {
     let isTooLate = state.withLock { state in

@@ -41,10 +41,10 @@ enum Interrupt {
   ///
   /// The default action of this signal is to ignore it, so the program installs a handler.
   private static let wakingSignal = SIGURG
-  /// The time between two such signals, in nanoseconds.
+  /// The time between two waking signals, in nanoseconds.
   private static let wakingPeriod = 10_000_000
 
-  /// The processor time at which the action runs, counted after the first signal.
+  /// An action, and the processor time of the process at which it runs, in nanoseconds.
   private struct Overtime {
     let end: Int64
     let action: @Sendable () -> Void

@@ -92,7 +92,7 @@ final class PlaybackSession: Sendable {
       guard try pressTypedKeys(view) else { return }
       clock.sleep(until: due)
       // A window stays open at the end, so that the user can step back. Otherwise the last refresh
-      // is moved after the end, so that it counts all frames.
+      // is delayed until playback has ended, so that it counts all frames.
       let isLast = keys == nil && view.window == nil && player.state == .ended
       if isLast { due = max(due, clock.now) }
       try show(view, due)

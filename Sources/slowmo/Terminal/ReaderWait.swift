@@ -7,7 +7,7 @@ import SystemPackage
 ///
 /// There is no limit, but after a signal the wait goes on only while the reader still reads.
 struct ReaderWait {
-  /// The time after a signal after which a reader that reads nothing is given up.
+  /// After a signal, the time without any byte read after which the wait for a reader is given up.
   private static let limit = Duration.seconds(1)
   /// Whether waiting for a reader was given up.
   ///
@@ -19,10 +19,8 @@ struct ReaderWait {
 
   /// Runs a closure that writes.
   ///
-  /// The closure can ask when to give up.
-  ///
-  /// Whenever a signal interrupts the write, the closure asks whether to give up, and passes the
-  /// number of bytes written so far.
+  /// Whenever a signal interrupts the write, the closure calls its argument with the number of bytes
+  /// written so far. If that returns true, the closure gives up.
   ///
   /// - Returns: The result of the closure, or `.interrupted` if an earlier write was given up.
   static func run(_ write: ((_ written: Int) -> Bool) -> Errno?) -> Errno? {

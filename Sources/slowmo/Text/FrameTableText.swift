@@ -7,7 +7,7 @@ import Overcrank
 enum FrameTableText {
   /// Writes the table.
   ///
-  /// For a movie with codes, and for one with faces, a column is added. For a movie with
+  /// One column is added for a movie with codes, and one for a movie with faces. For a movie with
   /// synthesized frames, two columns are added at the end.
   static func write(
     _ lines: [Asset.FrameTimingRow], of asset: Asset, to path: String, overwrites: Bool
