@@ -42,7 +42,7 @@ public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
     }
   }
 
-  /// A setting of a capture, a recording or an export, named after its property.
+  /// A setting of a capture, a recording or an export, named after the property that sets it.
   public enum Setting: String, Hashable, Sendable, CaseIterable, Codable {
     /// The capture format and its frame rate.
     case format

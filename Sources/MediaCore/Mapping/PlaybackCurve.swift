@@ -9,8 +9,8 @@
 /// 1e-9 positions, which are inaudible. Do not use these positions for cuts, which need exact
 /// positions.
 package struct PlaybackCurve: Sendable {
-  /// The polynomial from the played fraction of the ramp's output to the played fraction of its
-  /// source, both from 0 to 1.
+  /// The polynomial from the played fraction of the ramp's output to the played fraction of the
+  /// ramp's source, both from 0 to 1.
   ///
   /// The constant term is first.
   private let coefficients: [Double]
