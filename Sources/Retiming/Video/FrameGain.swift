@@ -56,7 +56,7 @@ package struct FrameGain: Sendable {
     else { return }
     let size = layout.size(of: component, width: frame.width, height: frame.height)
     let step = component.step
-    // Masks the high bits of samples with 9 to 15 bits, which are undefined.
+    // Masks the undefined high bits of samples with 9 to 15 bits.
     let mask = table.count - 1
     table.withUnsafeBufferPointer { table in
       for row in 0..<size.height {

@@ -147,8 +147,8 @@ struct TransientTimeMap {
     locks.last { $0.reach.lowerBound <= source }.flatMap { $0.reach.contains(source) ? $0 : nil }
   }
 
-  /// Returns the closest lock whose 1:1 section contains an output sample, or whose onset is closer
-  /// to it than `margin`.
+  /// Returns the closest lock whose 1:1 section contains an output sample, or whose onset is less
+  /// than `margin` samples from that sample.
   func lock(around output: Double, within margin: Double) -> OnsetLock? {
     locks.filter {
       $0.output - max($0.before, margin) < output && output < $0.output + max($0.after, margin)

@@ -137,8 +137,8 @@ struct AudioPlan: Sendable {
     let begin = End(
       source: source, position: mapping.source.start.seconds, time: mapping.target.start)
     let isOn = lastEnd == begin
-    // Content that continues the last piece at the same speed extends it. After a ramp this is not
-    // always possible: content at speed 1 is copied instead of rendered, and varispeed uses
+    // Content that continues the last piece at the same speed extends that piece. After a ramp this
+    // is not always possible: content at speed 1 is copied instead of rendered, and varispeed uses
     // different resamplers for constant speeds and for ramps.
     let isLike =
       pieces.last.map {

@@ -34,7 +34,9 @@ public struct AudioRetimingReport: Hashable, Sendable {
 /// other joins a crossfade of 5 ms lies inside the retimed piece. `mute` and gaps start and end
 /// without a fade.
 public struct AudioRetimer: Hashable, Sendable {
-  /// The supported speeds, except for `mute`.
+  /// The supported speeds.
+  ///
+  /// `mute` supports any speed, and `low-quality` only ``lowQualitySpeeds``.
   public static let speeds = Speed(1, over: 32)...Speed(32)
 
   /// The supported sampling rates in hertz.

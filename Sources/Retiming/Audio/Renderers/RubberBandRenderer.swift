@@ -14,7 +14,7 @@ final class RubberBandRenderer: SegmentRenderer {
   private var detector: OnsetDetector?
   private var window: SourceWindow
   private var queue: SampleQueue
-  /// The source sample at which the engine starts; positions in maps are relative to it.
+  /// The source sample at which the engine starts; positions in maps are relative to this sample.
   private let origin: Int64
   /// The source position of the piece's first rendered sample, including its lead (`start`), and
   /// the output sample at which the engine starts (`firstOutput`).
@@ -30,7 +30,7 @@ final class RubberBandRenderer: SegmentRenderer {
   /// The number of source samples within which a timing error should be corrected; a larger number
   /// gives smoother ratios.
   private let horizon: Double
-  /// The timing error that is not corrected, in output samples.
+  /// The largest timing error that is not corrected, in output samples.
   private let tolerance: Double
   /// The length of blocks, or nil where each block completes one window of the engine.
   ///

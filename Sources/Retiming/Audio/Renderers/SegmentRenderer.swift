@@ -11,7 +11,7 @@ protocol SegmentRenderer {
 
 /// A renderer that copies source samples unchanged.
 struct CopyRenderer: SegmentRenderer {
-  /// The next source sample.
+  /// The next source sample to copy.
   var position: Int64
 
   mutating func next(_ count: Int, _ read: SampleReader) throws -> Planes {

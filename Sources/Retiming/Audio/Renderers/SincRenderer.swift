@@ -111,7 +111,8 @@ enum SincKernel {
     }
   }
 
-  /// Returns the kernel's value at a distance from its center, which must be below `reach`.
+  /// Returns the kernel's value at a distance from the kernel's center; the distance must be below
+  /// `reach`.
   private static func value(
     at distance: Double, _ table: UnsafeBufferPointer<Float>
   ) -> Float {

@@ -57,7 +57,7 @@ final class WSOLARenderer: SegmentRenderer {
   private var queue: SampleQueue
   /// The source sample to which positions in maps are relative.
   private let origin: Int64
-  /// The output sample of the next hop, relative to the piece's first sample.
+  /// The output sample at which the next hop starts, relative to the piece's first sample.
   private var position: Int
   /// The source position minus the output position in the current grain, in samples.
   ///
