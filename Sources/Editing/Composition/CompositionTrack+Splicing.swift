@@ -49,8 +49,8 @@ extension CompositionTrack {
       }
       let content = try TimeRange(start: mapping.sourceStart, end: mapping.sourceEnd)
       // A ramp is added to a mapping that plays forwards, and `reversed()` then reverses the ramp
-      // too. For reversed content, the ramp is therefore reversed beforehand. After both reversals
-      // it runs as requested.
+      // too. For reversed content, the ramp is therefore reversed beforehand. After both reversals,
+      // the ramp plays as requested.
       let shaped = try PlaybackMapping(
         mapping.isReversed ? ramp.reversed : ramp, source: content, target: target)
       return [

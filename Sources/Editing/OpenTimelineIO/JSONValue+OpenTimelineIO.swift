@@ -174,7 +174,7 @@ extension JSONValue {
     return (count / rate).ifValid
   }
 
-  /// The frame rate in which an item's range is given, or nil if it has none.
+  /// The frame rate in which an item's range is given, or nil if the item has no range.
   var otioRate: Rational? {
     let range = [self["source_range"], otioReference?["available_range"]].compactMap(\.self)
     return ProjectTime.rate(range.first { $0 != .null }?["duration"]?["rate"]?.number)

@@ -123,7 +123,7 @@ struct FinalCut7Project {
     return try ProjectContent.inSequence(layers)
   }
 
-  /// Returns what a clip plays; nil for a clip without media of this kind.
+  /// Returns the content that a clip plays; nil for a clip without media of the requested type.
   private mutating func clip(
     _ item: XMLElement, lasting length: Rational, _ sequenceRate: Rational, depth: Int
   ) throws(MediaError) -> ProjectContent? {

@@ -44,7 +44,8 @@ struct FinalCutProject {
   private var multicams: [String: XMLElement] = [:]
   /// The frame rates of the formats.
   private var formats: [String: Rational] = [:]
-  /// The frame rate of the sequence that is read; nil if its format does not state one.
+  /// The frame rate of the sequence that is read; nil if the sequence's format does not state a
+  /// rate.
   private(set) var sequenceRate: Rational?
   private var mediaType = MediaType.video
   /// The number of clips that may still be read.
