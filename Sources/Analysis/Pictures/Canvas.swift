@@ -34,7 +34,7 @@ struct Canvas {
     (width, height, bytes) = (image.width, image.height, image.bytes)
   }
 
-  /// Copies an RGB image to a position; what is outside is left out.
+  /// Copies an RGB image to a position; pixels outside the canvas are left out.
   mutating func draw(_ image: UprightFrames.Image, x: Int, y: Int) {
     let columns = max(0, -x)..<max(max(0, -x), min(image.width, width - x))
     for row in max(0, -y)..<max(max(0, -y), min(image.height, height - y)) {
@@ -45,7 +45,7 @@ struct Canvas {
     }
   }
 
-  /// Fills a rectangle; what is outside is left out.
+  /// Fills a rectangle; pixels outside the canvas are left out.
   mutating func fill(x: Range<Int>, y: Range<Int>, _ color: Color) {
     for row in y.clamped(to: 0..<height) {
       for column in x.clamped(to: 0..<width) {

@@ -7,7 +7,7 @@ extension StillComposer {
   public struct SheetSettings: Hashable, Sendable {
     /// The number of frames, spread evenly over the range.
     public var count: Int
-    /// The number of frames in a row; nil for a sheet that is about as wide as high.
+    /// The number of frames in a row; nil for a sheet with a shape of about 4:3.
     public var columns: Int?
     /// The width of a frame in pixels; nil for 240, or the movie's own width if it is smaller.
     public var frameWidth: Int?

@@ -7,7 +7,7 @@
 struct FrameGrid {
   /// The period in ticks.
   let period: Double
-  /// The number of missing frames after each frame with a gap, by index, in order.
+  /// The gaps in order: the index of the frame before the gap, and the number of missing frames.
   let gaps: [(after: Int, count: Int)]
   /// The number of periods from the first frame to the last.
   let periodCount: Int

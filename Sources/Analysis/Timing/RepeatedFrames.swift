@@ -14,7 +14,7 @@ struct RepeatedFrames {
   /// The largest difference, in levels, between a frame and its repetition after lossy coding: 5 in
   /// any scene, 10 where much moves.
   static let codingError = 5.0...10
-  /// The smallest difference, in levels, of a moving scene.
+  /// The smallest difference between frames, in levels, that counts as motion of the scene.
   private static let motion = 8.0
   /// The difference, in levels, that not even strong noise reaches.
   private static let certainMotion = 20.0

@@ -70,7 +70,7 @@ public struct TimingAudit: Hashable, Sendable, Codable {
   public struct FrozenStretch: Hashable, Sendable, Codable {
     /// The index of the frame that is repeated, from 0.
     public let firstIndex: Int
-    /// The index of the last frame that repeats it.
+    /// The index of the last frame that repeats the first one.
     public let lastIndex: Int
     /// The time of the first frame.
     public let start: MediaTime

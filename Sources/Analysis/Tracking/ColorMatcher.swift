@@ -168,12 +168,13 @@ struct ColorMatcher {
     guard square > 0 else { return 0 }
     let offset = pixel - background
     let along = (offset * direction).sum() / square
-    // A pixel far from the line between both colors belongs to neither.
+    // A pixel whose color is far from the line between the two colors shows neither object nor
+    // background.
     let rest = offset - along * direction
     return (rest * rest).sum() > square / 4 ? 0 : min(1, along)
   }
 
-  /// The median color of the edge of a box, and the noise in it.
+  /// The median color of the edge of a box, and the noise in that color.
   private static func background(
     _ image: UprightFrames.Image, _ box: PixelBox
   ) -> (color: SIMD3<Float>, deviation: Double)? {

@@ -128,8 +128,8 @@ struct LocalMotion {
         mean *= factor * factor
       }
       moving = max(1, mean)
-      // The fewer degrees of freedom, the more the stated variance counts: as if it had four
-      // degrees of freedom.
+      // The stated variance counts as if it had been measured with four degrees of freedom. So it
+      // counts more if the track has few of them.
       still = max(mean, (4 + mean * freedom) / (4 + freedom))
     }
   }

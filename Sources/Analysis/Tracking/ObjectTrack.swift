@@ -32,11 +32,11 @@ public struct ObjectTrack: Hashable, Sendable, Codable {
 
   /// Frames in which the object was lost.
   public struct LostFrames: Hashable, Sendable, Codable {
-    /// The index of the first of these frames.
+    /// The index of the first frame in which the object was lost.
     public let firstIndex: Int
-    /// The index of the last of these frames.
+    /// The index of the last frame in which the object was lost.
     public let lastIndex: Int
-    /// The presentation time of the first of these frames.
+    /// The presentation time of the first frame in which the object was lost.
     public let time: MediaTime
   }
 
