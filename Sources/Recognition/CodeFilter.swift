@@ -62,7 +62,7 @@ enum CodeFilter {
 
   private static func isTooShort(_ code: DetectedCode) -> Bool {
     guard code.type == .interleaved2of5 || code.type == .codabar else { return false }
-    // For Codabar, the count includes the start and stop characters, A to D.
+    // The number of characters of a Codabar code includes the start and stop characters, A to D.
     return code.bytes.count < fewestCharacters
   }
 

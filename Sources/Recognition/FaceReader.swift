@@ -69,7 +69,7 @@ public final class FaceReader: Sendable {
     Pass(effort: .fine, degrees: -tilt),
   ]
   /// The rotation in degrees of a search for tilted faces, which finds faces within 20 degrees of
-  /// it.
+  /// this rotation.
   static let tilt = 32.0
   /// The least confidence of a tilted face.
   ///

@@ -3,8 +3,8 @@
 /// An object found by a search, with coordinates in pixels.
 protocol DetectedObject {
   var center: PixelPoint { get }
-  /// Returns the object in coordinates of a larger image; the searched image is a part of it at
-  /// this offset.
+  /// Returns the object in coordinates of a larger image, which contains the searched image at this
+  /// offset.
   func moved(byX x: Int, y: Int) -> Self
 }
 

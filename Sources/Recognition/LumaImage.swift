@@ -153,7 +153,7 @@ struct LumaExtractor: ~Copyable {
 }
 
 extension PixelBuffer {
-  /// Calls a closure with the luma of the image.
+  /// Calls a closure with the luma of this image.
   ///
   /// - Throws: `MediaError` with `.notConvertible`.
   func withLuma<Value>(_ body: (LumaImage) -> Value) throws(MediaError) -> Value {

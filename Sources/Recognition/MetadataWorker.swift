@@ -58,8 +58,8 @@ final class MetadataWorker: Sendable {
   /// Ends the thread.
   func stop() {
     state.withLock { $0.isStopped = true }
-    // The session may keep the sink after the output is gone, and its source would wait for a sink
-    // that is never emptied.
+    // The session may keep the sink after the output is gone, and the session's source would wait
+    // for a sink that is never emptied.
     replaceSink(with: nil)
     wake.signal()
     hub.finish()
@@ -142,7 +142,8 @@ private struct Search {
       duration: duration) ?? []
   }
 
-  /// Returns the report of a frame: its objects, or no objects once after a frame with objects.
+  /// Returns the report of a frame with its objects; nil for a frame without objects, unless the
+  /// frame before had objects.
   mutating func report(
     _ objects: [MetadataObject], of waiting: MetadataSink.Waiting
   ) -> MetadataObjectFrame? {

@@ -4,7 +4,7 @@ import OvercrankMediaCore
 
 /// The code reader and the face reader; each is nil if no type needs it.
 struct ObjectReaders: Sendable {
-  /// The types that these readers find.
+  /// The types of objects that the readers find.
   let types: [MetadataObjectType]
   let codes: CodeReader?
   let faces: FaceReader?

@@ -101,8 +101,8 @@ public final class PointOfInterestFollower: Sendable {
     return max(abs(point.x - last.x), abs(point.y - last.y)) > Self.minimumMotion
   }
 
-  /// Sets the regions for exposure and focus, if the camera has them; returns true if it has at
-  /// least one.
+  /// Sets the regions for exposure and focus, if the camera has them; returns true if the camera
+  /// has at least one of the two regions.
   ///
   /// The point is stored in the state as soon as one region is set.
   private func measure(
