@@ -7,7 +7,7 @@
 public struct PlaybackLedger: Hashable, Sendable, Codable {
   /// Frames that came due.
   public internal(set) var due = 0
-  /// Frames that the first refresh after they came due showed.
+  /// Frames that were shown by the first refresh after they came due.
   public internal(set) var shown = 0
   /// Frames that playback passed between two refreshes, because the rate shows more frames per
   /// second than the screen.

@@ -236,7 +236,7 @@ public final class Player: Sendable {
   /// The state.
   public var state: PlayerState { core.perform { model, _ in model.state } }
 
-  /// Future events, for one listener.
+  /// The events from now on, as a stream for one listener.
   public var events: AsyncStream<PlayerEvent> { core.events.events() }
 
   /// The numbers of frames that were shown, skipped by rate, and late.

@@ -116,7 +116,7 @@ final class PlayerCore: Sendable {
   private func decodeUntilClosed() {
     while isOpen {
       work.wait()
-      // Takes all pending signals: one pass serves them all.
+      // Takes all pending signals, because one pass serves them all.
       while work.wait(timeout: .now()) == .success {}
       while isOpen, decodeNext() {}
     }

@@ -35,9 +35,9 @@ public enum PlayerState: String, Hashable, Sendable, CaseIterable {
   case paused
   /// The frame of a new position is being decoded; time stands still.
   case seeking
-  /// The position moves at the rate.
+  /// Playback starts at a given host time; until then, the position stands still.
   case scheduled
-  /// Time runs.
+  /// The position moves at the rate.
   case playing
   /// The end was reached, or the start in reverse. The last frame stays on screen.
   case ended

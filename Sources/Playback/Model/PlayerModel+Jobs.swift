@@ -85,7 +85,7 @@ extension PlayerModel {
     } else {
       frames = ascendingRun(run)
     }
-    // For a seek, only its own frame is decoded first.
+    // For a seek, only the sought frame is decoded first.
     if state == .seeking, first == 0 { frames = [key.frame] }
     // Reverse playback may begin before the seek ends. It then needs all frames before the sought
     // one.

@@ -40,8 +40,8 @@ public final class ALSAAudioSink: AudioSink {
     } catch { throw Self.failure(error) }
   }
 
-  /// Configures the device with the first of our sample layouts that it supports: float, 32 bits or
-  /// 16 bits.
+  /// Configures the device with the first sample layout that it supports: float, 32 bits or 16
+  /// bits.
   private static func configure(
     _ device: borrowing AudioOutputDevice, _ sampleRate: Int, _ channelCount: Int
   ) throws(ALSAError) -> AudioSettings {

@@ -8,7 +8,7 @@ extension PlaybackTimeline {
   struct Presentation {
     /// The frame; nil for a gap.
     let frame: FrameKey?
-    /// The instants, which lie in one segment.
+    /// The instants at which the frame or gap begins and ends, within one segment.
     let start: Rational
     let end: Rational
   }
