@@ -80,7 +80,7 @@ final class BatchProgress: Sendable {
     }
   }
 
-  /// Reports the end; the `end` event follows when the command exits.
+  /// Reports the end of the batch; the `end` event follows when the command exits.
   func end(_ document: BatchDocument) {
     state.withLock { endBar(&$0) }
     ProgressEvents.prepareEnd(ProgressEvents.Event(event: "end", message: document.summary))

@@ -45,8 +45,7 @@ struct BenchFigures {
   /// Throws if two reports measured different things, because their numbers then cannot be
   /// compared.
   func checkComparable(with old: BenchFigures) throws {
-    // Reports of earlier versions may lack some of these keys, so a missing key does not count as a
-    // difference.
+    // Reports of earlier versions may lack a key, so a missing key does not count as a difference.
     for key in ["benchmark", "device_kind", "mode"] {
       guard let before = old.texts[key], let after = texts[key], before != after else { continue }
       throw CommandError(

@@ -57,8 +57,8 @@ final class ClipCommands: Sendable {
   /// nanoseconds; it is empty without a trigger.
   func run(for path: String, triggeredAt time: MediaTime? = nil) {
     let time = time.map { String($0.wholeNanoseconds) } ?? ""
-    // The script sets the variables from its own arguments, because those may be bytes that are not
-    // valid UTF-8.
+    // The path may contain bytes that are not valid UTF-8, which an argument can hold. So the
+    // script itself sets the variable for the path, from its argument.
     let script =
       "SLOWMO_FILE=$1 SLOWMO_TRIGGER_NS=\(time); export SLOWMO_FILE SLOWMO_TRIGGER_NS\n" + command
     running.enter()

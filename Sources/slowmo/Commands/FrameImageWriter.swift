@@ -4,7 +4,7 @@ import Overcrank
 
 /// A frame encoded for output: an image file, or raw pixels.
 struct EncodedFrame {
-  /// The bytes, in one or more parts.
+  /// The encoded bytes: an image file, or raw pixels in one or more parts.
   enum Content {
     case file([UInt8])
     case raw(RawFrameSequence.Element)
@@ -13,8 +13,8 @@ struct EncodedFrame {
   let content: Content
   /// `png`, `jpeg` or the raw format.
   let format: String
-  /// The width of raw frames, followed by the height; both are nil for image files, which contain
-  /// them.
+  /// The width and the height of a raw frame; both are nil for an image file, which contains its
+  /// size.
   var width: Int?
   var height: Int?
 

@@ -62,8 +62,8 @@ extension PhotoCommand {
       }
       return try Files.refuseExisting(output, overwrites: writing.overwrite)
     }
-    // The values of these fields are known only when frames arrive, so names that contain such a
-    // field cannot be checked yet.
+    // The values of the fields `index`, `sequence` and `us` are known only when frames arrive, so
+    // names that contain such a field cannot be checked yet.
     guard !["index", "sequence", "us"].contains(where: template.holds) else { return }
     if self.repeat, count == nil { return }
     let triggers = self.repeat ? min(count ?? 1, 10_000) : 1

@@ -270,7 +270,7 @@ struct PhotoCommand: ParsableCommand, Verb {
       }
     } catch let error as MediaError { problem = CommandError(error) }
     document.files = files
-    // The document lists the photos. Here, the bytes of the photo go to standard output.
+    // With `-o -`, the photo is not in a file, and its bytes are written to standard output here.
     if let standardOutputData { try Output.data(standardOutputData) }
     progress.end(file: nil)
     return problem

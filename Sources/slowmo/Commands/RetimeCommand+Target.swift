@@ -37,7 +37,7 @@ extension RetimeCommand {
     try common.check(standardOutputFor: "--csv", csv)
   }
 
-  /// Exports the whole clip at the camera's rate, with gaps filled.
+  /// Exports the whole clip at the camera's constant rate; repeated frames fill the gaps.
   func exportForSeeking() throws -> ExitStatus {
     if let csv {
       try OutputNames.check([output, csv], inputs: [files[0]])

@@ -7,7 +7,8 @@ import OvercrankLinuxSystem
 enum FullProgram {
   static let name = "slowmo-full"
 
-  /// Returns the path of `slowmo-full` next to a program, or in its `libexec` directory.
+  /// Returns the path of `slowmo-full` in a program's directory, or in `../libexec/overcrank` from
+  /// there.
   ///
   /// Nil if `slowmo-full` is not installed.
   static func path(besides program: String) -> String? {

@@ -40,7 +40,8 @@ extension SystemState {
   private static func allowsRealTime() -> Bool {
     let isGranted = Flag()
     let thread = try? BlockingThread(urgency: .realTime) {
-      // The priority is set after the thread has started, so the thread requests it itself.
+      // `BlockingThread` sets the priority after the thread has started, and ignores a refusal. So
+      // the thread requests the priority itself.
       var parameters = sched_param(sched_priority: 10)
       if pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameters) == 0 { isGranted.set() }
     }
@@ -48,8 +49,8 @@ extension SystemState {
     return isGranted.isSet
   }
 
-  /// Returns the optional programs that are neither next to the given program nor in its `libexec`
-  /// directory.
+  /// Returns the optional programs that are neither in the directory of the given program nor in
+  /// `../libexec/overcrank` from there.
   static func missingPrograms(besides program: String) -> [String] {
     FullProgram.path(besides: program) == nil ? [FullProgram.name] : []
   }

@@ -14,7 +14,7 @@ struct SystemState {
     var isCamera: Bool
     /// Whether the device is hardware, and not the synthetic camera or a file.
     var isHardware: Bool
-    /// The reason why the device could not be queried; nil if it could.
+    /// The reason why the device could not be queried; nil if the query succeeded.
     var problem: String?
     var diagnosis = DeviceDiagnosis()
     /// The fastest mode and the resources that recording it needs; nil if the modes could not be

@@ -40,7 +40,7 @@ struct CommandDescription: Decodable {
     var takesAnyWord: Bool { parsingStrategy == "unconditional" }
   }
 
-  /// Creates the description of a command, without those of its subcommands.
+  /// Creates the description of a command, without the descriptions of its subcommands.
   init(_ command: any ParsableCommand.Type) {
     struct Tool: Decodable { let command: CommandDescription }
     let text = Data(command._dumpHelp().utf8)
@@ -50,7 +50,7 @@ struct CommandDescription: Decodable {
     self = tool.command
   }
 
-  /// The arguments that help shows, without those that the parser adds to every command.
+  /// The arguments that help shows, without the arguments that the parser adds to every command.
   var shownArguments: [Argument] {
     (arguments ?? []).filter { argument in
       argument.shouldDisplay && !Self.builtIn.contains { $0 == argument.longName }

@@ -14,7 +14,7 @@ struct PlayedContent {
   /// The start of the played range, in the time of the clip or project.
   private let start: MediaTime
   private let file: String
-  /// The marks of the whole movie or project, in its time.
+  /// The marks of the whole movie or project, in the time of that movie or project.
   private let allMarks: [CompositionMarker]
 
   /// Opens a movie or a project, or a range of it.

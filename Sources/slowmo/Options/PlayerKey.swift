@@ -47,7 +47,7 @@ enum PlayerKey: String, CaseIterable {
   /// The divisor of the speed that a digit sets: `8` is 1/8; nil for other keys.
   var speedDivisor: Int? { Int(rawValue) }
 
-  /// The state of the keys between two key presses.
+  /// The state that is kept from one key press to the next.
   struct Memory {
     /// The start of a loop whose end is not set yet.
     var loopStart: MediaTime?

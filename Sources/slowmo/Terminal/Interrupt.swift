@@ -61,7 +61,7 @@ enum Interrupt {
     let numbers = Self.numbers()
     var set = Self.set(of: numbers)
     pthread_sigmask(SIG_BLOCK, &set, nil)
-    // A library may start a thread that does not block these signals. On such a thread, this
+    // A library may start a thread that does not block the handled signals. On such a thread, this
     // handler runs and forwards the signal to the thread that waits for signals.
     for number in numbers {
       signal(number) { number in _ = pthread_kill(Interrupt.waitingThread, number) }

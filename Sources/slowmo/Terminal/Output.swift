@@ -30,7 +30,7 @@ enum Output {
 
   /// Writes trusted text, such as help or a document, to standard output without filtering it.
   ///
-  /// Returns the same as ``line(_:)``.
+  /// Returns true or false as ``line(_:)`` does.
   @discardableResult
   static func verbatim(_ text: String) -> Bool { write(text.systemBytes + newline) }
 
@@ -171,7 +171,7 @@ enum Output {
     standardError.write([UInt8](json) + newline, isProgress: isProgress)
   }
 
-  /// Makes each write to standard error block until it is read.
+  /// Makes each write to standard error block until the written text is read.
   ///
   /// Used if no background thread can start.
   static func writeErrorsDirectly() { standardError.writeDirectly() }

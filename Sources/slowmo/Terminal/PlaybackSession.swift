@@ -79,8 +79,8 @@ final class PlaybackSession: Sendable {
     var (next, refresh) = (0, Int64(0))
     while !Interrupt.isRequested {
       var due = time(after: period * Rational(refresh))
-      // While a screenshot waits, later keys wait too, so that it shows the effect of earlier keys
-      // only.
+      // While a screenshot waits for its frame, later keys wait too, so that the screenshot shows
+      // the effect of earlier keys only.
       while let keys, next < keys.count, !view.isWaiting {
         let at = time(after: Rational(Int128(keys[next].time), over: 1_000_000_000))
         guard at <= due else { break }

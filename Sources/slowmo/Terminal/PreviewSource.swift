@@ -69,7 +69,8 @@ final class PreviewSource {
 
   /// Changes the delay.
   ///
-  /// If the image is live, a delayed output replaces the live output; its counts begin at zero.
+  /// If the image is live, a delayed output replaces the live output. The counts of the delayed
+  /// output begin at zero.
   ///
   /// - Returns: Whether the live output was replaced.
   func setDelay(_ delay: MediaTime, speed: Speed) throws(MediaError) -> Bool {

@@ -59,7 +59,8 @@ final class RecordPreview {
   /// - Throws: The error of the work.
   func show<Result>(while work: () throws -> Result) throws -> Result {
     try withoutActuallyEscaping(work) { work in
-      // This thread waits for the other thread, so only one of them uses these values at a time.
+      // This thread waits for the other thread, so only one thread uses `work` and `result` at a
+      // time.
       nonisolated(unsafe) let work = work
       nonisolated(unsafe) var result: Swift.Result<Result, any Error>?
       let state = state

@@ -88,7 +88,8 @@ enum ResourceShortage {
   /// instead of waiting forever.
   static func reportMissingThreads() {
     lg_end_without_threads {
-      // The thread may also be missing because its stack gets no memory, which has another message.
+      // The thread may also be missing because its stack gets no memory. In this case, the message
+      // is that of a memory shortage.
       if AddressSpace.bytesLeft.map({ $0 < 80 << 20 }) ?? false { ResourceShortage.end() }
       TerminalScreen.restoreNow()
       let error = SystemError("start", "a thread", EAGAIN)
@@ -100,7 +101,7 @@ enum ResourceShortage {
 
   /// Makes libdispatch open its descriptors now, while some are still available.
   ///
-  /// Call this after the signals are blocked, because it starts threads.
+  /// Call this after the signals are blocked, because this method starts threads.
   static func reserveDescriptors() {
     let hasFired = DispatchSemaphore(value: 0)
     let source = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "descriptors"))

@@ -23,7 +23,8 @@ enum FrameTableText {
     if hasFaces { text += ",faces" }
     text += synthesized == nil ? "\n" : ",confidence,synthesized\n"
     for line in lines {
-      // The column is empty for files of other programs, where this is unknown.
+      // The column `duplicate` is empty for files of other programs, where it is unknown whether a
+      // frame repeats another.
       let duplicate = line.isDuplicate.map { $0 ? "1" : "0" } ?? ""
       text +=
         "\(line.index),\(line.time.wholeNanoseconds),\(field(line.captureTime?.wholeNanoseconds)),"
@@ -32,8 +33,8 @@ enum FrameTableText {
       let shown = objects[Int64(line.index)] ?? []
       if hasCodes { text += ",\(codes(shown.filter { $0.faceId == nil }))" }
       if hasFaces { text += ",\(faces(shown))" }
-      // The column has the confidence of a synthesized frame, from 0.0 to 0.9. It is empty for a
-      // captured frame.
+      // The column `confidence` has a value from 0.0 to 0.9 for a synthesized frame, and is empty
+      // for a captured frame.
       if let synthesized {
         let tenths = synthesized.confidenceTenths(ofFrame: line.index)
         text += tenths.map { ",0.\($0),1" } ?? ",,0"
