@@ -4,10 +4,10 @@ public import OvercrankMediaCore
 
 /// The output frames of a constant-rate export.
 ///
-/// Frame n is shown at n/f seconds. A duration of D seconds has ceil(D·f) frames. D may exceed a
-/// whole number of frames by up to one source tick, because source durations are rounded to ticks.
-/// Such an excess adds no frame. If a tick is longer than half an output period, D·f is rounded to
-/// the nearest integer instead. There is at least one frame.
+/// At a rate of f frames per second, frame n is shown at n/f seconds. A duration of D seconds has
+/// ceil(D·f) frames. D may exceed a whole number of frames by up to one source tick, because source
+/// durations are rounded to ticks. Such an excess adds no frame. If a tick is longer than half an
+/// output period, D·f is rounded to the nearest integer instead. There is at least one frame.
 public struct OutputFrameGrid: Hashable, Sendable {
   /// The frame rate of the export.
   public let rate: FrameRate

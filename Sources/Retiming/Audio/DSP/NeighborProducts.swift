@@ -3,7 +3,7 @@
 /// Dot products of a template with a signal at neighboring offsets, and of the signal with itself.
 ///
 /// Interpolation is a weighted sum of samples. So products with an interpolated signal are weighted
-/// sums of these products, and the signal itself need not be interpolated.
+/// sums of the stored products, and the signal itself need not be interpolated.
 struct NeighborProducts {
   /// The greatest offset in samples, in each direction.
   ///

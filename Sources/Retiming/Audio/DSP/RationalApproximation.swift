@@ -9,8 +9,8 @@ struct RationalApproximation: Hashable {
 
   /// Creates the exact fraction if its numerator is small enough.
   ///
-  /// Otherwise, it is the closest convergent of the continued fraction with a small enough
-  /// numerator.
+  /// Otherwise, creates the closest convergent of the speed's continued fraction whose numerator is
+  /// small enough.
   ///
   /// The relative error is at most 1/`largestNumerator`. With an 18-bit numerator the drift is at
   /// most 14 ms per hour.
@@ -43,8 +43,8 @@ struct RationalApproximation: Hashable {
 
   /// Returns the lead: how many output samples before `position` the resampler should start.
   ///
-  /// The resampler can only start at a whole source sample. The returned lead comes closest to such
-  /// a sample.
+  /// The resampler can only start at a whole source sample. With the returned lead, the start comes
+  /// closest to a whole source sample.
   ///
   /// - Parameters:
   ///   - position: The source position of the first wanted output, in source samples.

@@ -15,7 +15,7 @@ struct OnsetLock: Sendable {
   let easeBefore: Double
   let easeAfter: Double
 
-  /// The source range affected by the lock.
+  /// The source range whose playback this onset lock changes.
   var reach: Range<Double> { source - before - easeBefore..<source + after + easeAfter }
 }
 
@@ -104,7 +104,7 @@ struct TransientTimeMap {
     waiting = nil
   }
 
-  /// Drops locks that end before a source position.
+  /// Drops the onset locks that end before a source position.
   mutating func forget(before position: Double) {
     locks.removeAll { $0.reach.upperBound < position }
   }
@@ -142,13 +142,13 @@ struct TransientTimeMap {
     return (locked, min(longest, rest * mine / (mine + others)))
   }
 
-  /// Returns the lock whose 1:1 section or compensation contains a source position.
+  /// Returns the onset lock whose 1:1 section or compensation contains a source position.
   private func lock(at source: Double) -> OnsetLock? {
     locks.last { $0.reach.lowerBound <= source }.flatMap { $0.reach.contains(source) ? $0 : nil }
   }
 
-  /// Returns the closest lock whose 1:1 section contains an output sample, or whose onset is less
-  /// than `margin` samples from that sample.
+  /// Returns the closest onset lock whose 1:1 section contains an output sample, or whose onset is
+  /// less than `margin` samples from that sample.
   func lock(around output: Double, within margin: Double) -> OnsetLock? {
     locks.filter {
       $0.output - max($0.before, margin) < output && output < $0.output + max($0.after, margin)

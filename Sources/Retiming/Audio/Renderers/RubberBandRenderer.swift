@@ -106,7 +106,7 @@ final class RubberBandRenderer: SegmentRenderer {
     return queue.take(count)
   }
 
-  /// Feeds one block, and returns its length.
+  /// Feeds one block to the engine, and returns the block's length in samples.
   private func feed(_ read: SampleReader) throws -> Int {
     let required = fixedLength ?? stretcher.required
     let length = min(required, Stretcher.blockLength)

@@ -40,7 +40,7 @@ final class VarispeedRenderer: SegmentRenderer {
   ///
   /// The resampler can only start at a whole source sample. So it starts earlier, at a source
   /// sample that lies a whole number of output samples before the position, and the surplus output
-  /// is dropped. Returns nil if every such source sample misses a whole number by more than 1e-6
+  /// is dropped. Returns nil if each possible start misses a whole source sample by more than 1e-6
   /// output samples, or if libswresample cannot represent the speed.
   init?(position: Rational, speed: Speed, channelCount: Int) throws(MediaError) {
     let step = RationalApproximation(
