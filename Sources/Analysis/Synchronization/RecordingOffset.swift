@@ -14,9 +14,9 @@ public struct RecordingOffset: Hashable, Sendable, Codable {
 
   /// The time in the reference at which the other recording starts.
   ///
-  /// An event at the time `t` of the other recording is at `t + offset` in the reference. With
-  /// ``drift``, this holds at ``time``. Audio arrives 2.9 ms later for each meter of distance, which
-  /// the offset includes.
+  /// An event at the time `t` of the other recording is at `t + offset` in the reference. If
+  /// ``drift`` is not zero, this holds exactly only at ``time``. Audio arrives 2.9 ms later for
+  /// each meter of distance, which the offset includes.
   public let offset: MediaTime
   /// Half the width of the interval around ``offset`` that contains the true value with a
   /// probability of at least 95 %.

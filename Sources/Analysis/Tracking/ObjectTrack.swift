@@ -59,8 +59,8 @@ public struct ObjectTrack: Hashable, Sendable, Codable {
   /// known.
   ///
   /// The speed is the slope of a parabola through up to five points, two before and two after. The
-  /// first and the last point have none. The uncertainty is that of the positions, or their scatter
-  /// around the parabolas where that is larger. Thus an acceleration does not increase the
+  /// first and the last point have no speed. The uncertainty is that of the positions, or their
+  /// scatter around the parabolas where that is larger. Thus an acceleration does not increase the
   /// uncertainty, but a bounce does in the few frames around it.
   ///
   /// In a track without five known positions in a row, straight lines through three positions are
