@@ -8,8 +8,8 @@ extension Player {
   /// Creates a player that shows another composition beside this one, on the same clock.
   ///
   /// The new player has no audio, and commands to it have no effect. It follows every command to
-  /// this player: rate, seek, step, loop and pause. After the end of its composition it shows the
-  /// last frame, and before the start the first one.
+  /// this player: rate, seek, step, loop and pause. After the end of its own composition, the new
+  /// player shows the last frame, and before the start the first frame.
   ///
   /// - Parameters:
   ///   - composition: The composition of the new player.

@@ -141,8 +141,8 @@ public final class Player: Sendable {
 
   /// Starts playback at a host time and a rate.
   ///
-  /// Two players with one clock start together this way. If the time has passed, playback begins at
-  /// once, at the position that it would have reached.
+  /// Two players with one clock start together this way. If that time has already passed, playback
+  /// begins at once, at the position that it would have reached by now.
   ///
   /// - Parameters:
   ///   - time: The time on the player's clock.

@@ -192,7 +192,8 @@ extension PlayerModel {
 
   mutating func close(_ now: MediaTime) { change(.close, now) }
 
-  /// Starts a new run at the current rate and position, so that changed settings take effect.
+  /// Starts a new transport run at the current rate and position, so that changed settings take
+  /// effect.
   private mutating func refreshRun() {
     guard state == .playing else { return }
     begin(transport.last.rate)

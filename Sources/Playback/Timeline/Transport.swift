@@ -3,17 +3,17 @@
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// A relation between output samples and composition time that holds from its first sample until
-/// the next run begins.
+/// A relation between output samples and composition time that holds from the run's first sample
+/// until the next run begins.
 ///
 /// The composition time at a sample is `origin + rate · (sample − start) / sampleRate`, wrapped into
 /// the loop. It is computed from the start of the run each time, so errors cannot add up.
 struct TransportRun: Sendable {
-  /// A number that identifies the run within its player.
+  /// A number that identifies this transport run within the player.
   let id: Int
-  /// The first output sample of the run.
+  /// The first output sample of the transport run.
   let start: Int64
-  /// The composition time at that sample, in seconds.
+  /// The composition time at the first output sample, in seconds.
   let origin: Rational
   /// Composition seconds per output second; negative in reverse, and zero for a pause.
   let rate: Rational
@@ -36,7 +36,7 @@ struct TransportRun: Sendable {
   /// composition.
   var limits: Limits?
 
-  /// The composition times at which a run ends.
+  /// The composition times at which a transport run ends.
   struct Limits: Hashable {
     let lower: Rational
     let upper: Rational
@@ -79,8 +79,8 @@ struct TransportRun: Sendable {
     return position
   }
 
-  /// Returns the same run for another composition, in which the same instants are later by
-  /// `distance`.
+  /// Returns the same transport run for another composition, in which the same instants are later
+  /// by `distance`.
   func shifted(by distance: Rational, onto timeline: PlaybackTimeline) -> TransportRun {
     TransportRun(
       id: id, start: start, origin: origin + distance, rate: rate, isBackward: isBackward,
@@ -102,7 +102,7 @@ struct TransportRun: Sendable {
     return sample + max(1, Int64(clamping: min(whole, Int128(Self.end) - Int128(sample))))
   }
 
-  /// The end of a run that has no known end; about a million years.
+  /// The end of a transport run that has no known end; about a million years.
   static let end: Int64 = 1 << 60
 }
 
@@ -141,26 +141,26 @@ struct Transport: Sendable {
   /// Creates the transport of a follower from the leader's runs, which must not be empty.
   init(following runs: [TransportRun]) { self.runs = runs }
 
-  /// The run that was requested last.
+  /// The transport run that was requested last.
   var last: TransportRun { runs[runs.count - 1] }
 
-  /// Appends a run, and removes all runs that start at the same sample or later.
+  /// Appends a transport run, and removes all runs that start at the same sample or later.
   mutating func append(_ run: TransportRun) {
     runs.removeAll { $0.start >= run.start }
     runs.append(run)
   }
 
-  /// Drops the runs that ended before a sample.
+  /// Drops the transport runs that ended before a sample.
   mutating func forget(before sample: Rational) {
     while runs.count > 1, Rational(runs[1].start) <= sample { runs.removeFirst() }
   }
 
-  /// Returns the run at an output sample.
+  /// Returns the transport run at an output sample.
   func run(at sample: Rational) -> TransportRun {
     runs.last { Rational($0.start) <= sample } ?? runs[0]
   }
 
-  /// Returns the run whose frames are on screen while a sample is heard.
+  /// Returns the transport run whose frames are on screen while a sample is heard.
   func shownRun(at sample: Rational) -> TransportRun {
     let heard = runs.lastIndex { Rational($0.start) <= sample } ?? 0
     let jump = runs.lastIndex(where: \.isJump) ?? 0
