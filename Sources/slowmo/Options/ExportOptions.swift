@@ -226,7 +226,8 @@ struct ExportOptions: ParsableArguments, Sendable {
     if !writing.dryRun { _ = TemporaryName.removeAbandoned(of: [path]) }
     guard session.isFinished(settings) else { return nil }
     var known = settings
-    // The plan is made as a whole export, because the shards may have been deleted after the join.
+    // The plan of a finished join is made as that of a whole export, because the shards may have
+    // been deleted after the join.
     if join { known.part = .whole }
     return try session.plan(known)
   }

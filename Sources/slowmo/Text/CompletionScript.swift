@@ -16,8 +16,8 @@ enum CompletionScript {
 
   /// Changes the script for bash in two ways.
   ///
-  /// First, `compgen -W` would expand the candidates, so they are compared with the word without
-  /// it. Second, bash splits words at `:`, `=` and `@`, which the names of devices, modes and
+  /// First, `compgen -W` would expand the candidates, so the script itself compares them with the
+  /// word. Second, bash splits words at `:`, `=` and `@`, which the names of devices, modes and
   /// controls contain. The registered function joins the parts and completes the whole word. It
   /// then removes from each candidate the part that bash has already completed.
   private static func bash(_ script: String) -> String {
