@@ -12,9 +12,9 @@ public import OvercrankMediaCore
 /// they agree with the standard values, the reader uses them. If not, another program has changed
 /// the item, and the reader uses the standard values.
 ///
-/// As in OpenTimelineIO, the start of a clip's `source_range` is a time of the media, and its
-/// duration is that of the clip in the timeline. If the clip has a time warp, it plays more or less
-/// of the media in this duration.
+/// As in OpenTimelineIO, the start of a clip's `source_range` is a time of the media, and the
+/// duration of that range is the duration of the clip in the timeline. If the clip has a time warp,
+/// it plays more or less of the media in this duration.
 public struct OpenTimelineDocument: Hashable, Sendable {
   /// The name of the project.
   public var name: String

@@ -5,9 +5,9 @@ import OvercrankMediaCore
 /// A reader of CMX 3600 edit decision lists, with speed changes from M2 lines.
 ///
 /// A list gives its times as timecodes but does not state the frame rate. The timecodes of a movie
-/// count from its own first timecode, which is not known here. If they fit inside the movie, they
-/// are taken to count from zero. Otherwise the first frame is assumed to have the lowest timecode
-/// that the list uses of this movie, or the whole hour before it.
+/// count from its own first timecode, which is not known here. If the timecodes in the list fit
+/// inside the movie, they are taken to count from zero. Otherwise the first frame is assumed to
+/// have the lowest timecode that the list uses of this movie, or the whole hour before it.
 struct EditDecisionList {
   private struct Event {
     var number: Substring

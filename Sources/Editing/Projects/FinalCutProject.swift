@@ -6,8 +6,9 @@ import OvercrankMediaCore
 /// A reader of Final Cut Pro's FCPXML 1.x: clips, connected, compound and multicam clips, and speeds.
 ///
 /// A clip has its own time, which begins at its `start` and lasts for its `duration`. A `timeMap`
-/// maps it to the time of the clip's content. The position of a connected clip is given in the time
-/// of the clip that it is connected to. Its lane puts it above or below that clip.
+/// maps the clip's own time to the time of the clip's content. The position of a connected clip is
+/// given in the time of the clip that it is connected to. The lane of the connected clip puts it
+/// above or below that clip.
 struct FinalCutProject {
   private struct Asset {
     var path: String
