@@ -134,8 +134,10 @@ struct FlashAlignment {
       matchCount: points.count)
   }
 
-  /// The pairs of one edge from each recording whose time difference deviates from an offset by at
-  /// most one frame of each recording.
+  /// Returns pairs of an edge from each recording that show the same change, if `offset` is the
+  /// offset of the recordings.
+  ///
+  /// The times of a pair may deviate from the offset by at most one frame of each recording.
   private static func pairs(
     _ first: [Edge], _ second: [Edge], at offset: Double
   ) -> [(Edge, Edge)] {
