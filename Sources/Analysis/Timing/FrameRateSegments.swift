@@ -7,7 +7,7 @@
 enum FrameRateSegments {
   /// The number of intervals that are examined for a new rate.
   private static let window = 24
-  /// Of the examined intervals, the number that must agree on the new rate.
+  /// The number of examined intervals that must agree on the new rate.
   private static let agreeing = 20
 
   /// Returns the ranges of frames with a constant rate, by index.
