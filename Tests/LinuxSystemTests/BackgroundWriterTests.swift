@@ -66,7 +66,7 @@ struct BackgroundWriterTests {
     #expect(seen.first == "line 0")
   }
 
-  @Test func `A newer progress line replaces one that is not written yet`() throws {
+  @Test func `An unwritten progress line is replaced by the next one`() throws {
     let count = try fill()
     let writer = BackgroundWriter(ends.writeEnd)
     write("begin", writer)

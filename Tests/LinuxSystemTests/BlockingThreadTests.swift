@@ -6,7 +6,7 @@ import Testing
 private final class Token: Sendable {}
 
 struct BlockingThreadTests {
-  @Test func `A finished task on a thread releases captured objects`() async throws {
+  @Test func `A finished thread releases the objects its closure captured`() async throws {
     for _ in 0..<1_000 {
       weak var kept: Token?
       do {

@@ -14,7 +14,7 @@ struct ControlGroupTests {
     try root.writeSystemFile(text, path)
   }
 
-  @Test func `The memory limit is the lowest of a cgroup and its parents`() throws {
+  @Test func `The memory left is the minimum over a cgroup and its parents`() throws {
     try write("0::/user.slice/session.scope\n", "proc/self/cgroup")
     #expect(ControlGroup.memoryLeft(root: root.path) == nil)
     for (directory, limit, usage) in [
@@ -32,14 +32,14 @@ struct ControlGroupTests {
     #expect(ControlGroup.memoryLeft(root: root.path) == 15_000)
   }
 
-  @Test func `A container process uses the limit of the cgroup mount point`() throws {
+  @Test func `The memory limit of a container is read at the cgroup root`() throws {
     try write("0::/\n", "proc/self/cgroup")
     try write("1000\n", "sys/fs/cgroup/memory.max")
     try write("1200\n", "sys/fs/cgroup/memory.current")
     #expect(ControlGroup.memoryLeft(root: root.path) == 0)
   }
 
-  @Test func `A cgroup v1 limit is read and one near 2^63 is no limit`() throws {
+  @Test func `A cgroup v1 memory limit applies unless it is near 2^63`() throws {
     try write("3:cpu,cpuacct:/a\n7:memory:/a\n1:name=systemd:/a\n", "proc/self/cgroup")
     let directory = "sys/fs/cgroup/memory/a"
     try write("9223372036854771712\n", "\(directory)/memory.limit_in_bytes")

@@ -17,7 +17,7 @@ struct SPSCRingTests {
     subscript(number: Int) -> Element? { ring[number] }
   }
 
-  @Test func `A full ring buffer rejects elements and keeps their order`() throws {
+  @Test func `A full ring buffer rejects elements and keeps FIFO order`() throws {
     let ring = try Shared<Int>(capacity: 3)
     for number in 0..<3 { #expect(ring.push(number)) }
     #expect(!ring.push(3) && ring.count == 3)

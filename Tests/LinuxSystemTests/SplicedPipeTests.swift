@@ -57,7 +57,7 @@ struct SplicedPipeTests {
     try ends.readEnd.close()
   }
 
-  @Test func `Spliced memory is released after it left the pipe`() throws {
+  @Test func `Memory spliced into a pipe is released after it was read`() throws {
     let ends = try FileDescriptor.pipe()
     defer { try? ends.readEnd.close() }
     guard var pipe = SplicedPipe<Int>(ends.writeEnd) else {
@@ -80,7 +80,7 @@ struct SplicedPipeTests {
     try ends.writeEnd.close()
   }
 
-  @Test func `Splicing rejects a pipe with a closed reader`() throws {
+  @Test func `Splicing into a pipe fails if its reading end is closed`() throws {
     let ends = try FileDescriptor.pipe()
     try ends.readEnd.close()
     signal(SIGPIPE, SIG_IGN)

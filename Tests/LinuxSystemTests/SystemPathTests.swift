@@ -22,7 +22,7 @@ struct SystemPathTests {
       // These characters are used to escape invalid bytes.
       [0xF4, 0x8F, 0xBF, 0xBF], [0x61, 0xF4, 0x8F, 0xBE, 0x80, 0xFF],
     ] as [[UInt8]])
-  func `Bytes of a path that are not UTF-8 survive a round trip`(bytes: [UInt8]) {
+  func `Path bytes that are not UTF-8 survive conversion to a String`(bytes: [UInt8]) {
     let name = String(systemBytes: bytes)
     #expect(name.systemBytes == bytes)
     #expect(name.systemPath.dropLast().map { UInt8(bitPattern: $0) } == bytes)
@@ -30,14 +30,14 @@ struct SystemPathTests {
     #expect(!name.repaired.unicodeScalars.contains { $0.value >= 0x10_FF80 })
   }
 
-  @Test func `Every pair of bytes in a path survives a round trip`() {
+  @Test func `Every pair of path bytes survives conversion to a String`() {
     for pair in 0..<0x1_0000 {
       let bytes = [UInt8(pair >> 8), UInt8(pair & 0xFF)]
       #expect(String(systemBytes: bytes).systemBytes == bytes)
     }
   }
 
-  @Test func `Control characters are escaped in printed lines`() {
+  @Test func `Control characters in text are escaped for the terminal`() {
     let shown = [
       "Zeitlupe ü \u{1F3A5}": "Zeitlupe ü \u{1F3A5}", "a\u{1B}[2J": "a\\u{1B}[2J",
       "a\nb\tc\r\u{7}\u{7F}": "a\\nb\\tc\\r\\u{07}\\u{7F}", "\u{9B}31m": "\\u{009B}31m",

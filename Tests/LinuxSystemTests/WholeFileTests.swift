@@ -12,7 +12,7 @@ struct WholeFileTests {
     return try #require(attributes[.posixPermissions] as? Int)
   }
 
-  @Test func `An unfinished replacement is removed and the old file stays`() throws {
+  @Test func `An unfinished file is removed and the file to replace stays`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.csv")
     try WholeFile.write(Array("old".utf8), to: path, overwrites: false)
@@ -25,7 +25,7 @@ struct WholeFileTests {
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "old")
   }
 
-  @Test func `Finishing a new file fails if another file took the name`() throws {
+  @Test func `Finishing a new file fails if its name was taken meanwhile`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.csv")
     var file = try WholeFile(creating: path, overwrites: false)
@@ -121,7 +121,7 @@ struct WholeFileTests {
     #expect(count == 2 && bytes[..<2] == [7, 8])
   }
 
-  @Test func `Finishing a file also releases the lock in a child process`() throws {
+  @Test func `Finishing a file releases a lock that a child process shares`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var file = try WholeFile(creating: path, overwrites: false)
@@ -139,7 +139,7 @@ struct WholeFileTests {
     #expect(!FileLock.isHeld(on: path))
   }
 
-  @Test func `Temporary files are removed next to the target of a link`() throws {
+  @Test func `Removes abandoned temporary files next to a symlink target`() throws {
     let scratch = try Scratch()
     for directory in ["disk", "links"] {
       try FileManager.default.createDirectory(

@@ -48,7 +48,7 @@ struct ClockTests {
   }
 
   @Test(
-    "The text of a rounded time also has the exact fraction",
+    "A rounded time in text is followed by the exact fraction",
     arguments: [
       (0, 1, "0", "0 s"), (5, 4, "1.25", "1.25 s"), (-5, 4, "-1.25", "-1.25 s"),
       (7, 1_000_000_000, "0.000000007", "0.000000007 s"),

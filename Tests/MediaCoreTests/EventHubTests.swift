@@ -38,7 +38,7 @@ import Testing
     #expect(await staying.next() == 2)
   }
 
-  @Test func `The end of events reaches present and later listeners`() async {
+  @Test func `Finishing an event hub ends present and later streams`() async {
     let hub = EventHub<Int>()
     var present = hub.events().makeAsyncIterator()
     hub.send(1)

@@ -67,7 +67,7 @@ struct MediaTimeTests {
     }
   }
 
-  @Test func `Timescale conversion is exact in each of the six roundings`() {
+  @Test func `Timescale conversion is exact in each of six rounding modes`() {
     forAll(.timeConversion) { random in
       let time = try random.time()
       let timescale = random.timescale()

@@ -23,7 +23,7 @@ struct PlaybackMappingTests {
     }
   }
 
-  @Test func `The target tick of a source time is rounded only once`() {
+  @Test func `Mapping a source time to a target tick rounds only once`() {
     forAll(600) { random in
       let item = try random.playback()
       let timescale: Int32 = random.pick([1, 24, 600, 15_360, 240_000, 1_000_000, 10_000_000])
@@ -106,7 +106,7 @@ struct PlaybackMappingTests {
     }
   }
 
-  @Test func `Half of a linear ramp to 1/8 speed plays 25/36 of the source`()
+  @Test func `A linear ramp to 1/8x has played 25/36 of its source halfway`()
     throws
   {
     let ramp = SpeedRamp(from: .normal, to: try Speed(Rational(1, over: 8)))

@@ -66,7 +66,7 @@ struct RangeAndMappingTests {
   }
 
   /// The sizes within which the documentation promises no overflow.
-  @Test func `A time mapping within the documented sizes never overflows`() {
+  @Test func `A time mapping within the documented limits never overflows`() {
     forAll(.boundedMapping) { random in
       let bits = random.below(2) == 0 ? 53 : 32
       let scales = (0..<5).map { _ in Int32(1 + random.below(1_000_000)) }

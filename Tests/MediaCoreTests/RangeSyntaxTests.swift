@@ -7,7 +7,7 @@ import Testing
 /// The syntax of time ranges, and how they resolve in one source.
 struct RangeSyntaxTests {
   @Test(
-    "A range expression resolves in a source of 10 s at 240 fps",
+    "Resolves range expressions against a 10 s source at 240 fps",
     arguments: [
       ("1.2..1.5", "6/5", "3/2"), ("2..end", "2/1", "10/1"), ("0.5+1.25", "1/2", "7/4"),
       ("-2s..end", "8/1", "10/1"), ("-2s..-1s", "8/1", "9/1"), ("start..end", "0/1", "10/1"),
@@ -74,7 +74,7 @@ struct RangeSyntaxTests {
   }
 
   @Test(
-    "Refuses a range that is empty or reversed in its source",
+    "Refuses a range that is empty or reversed in a 10 s source",
     arguments: ["10..end", "11..end", "-1s..5", "2400f..end", "end..5", "120f..0.5", "..-10"])
   func emptyHere(text: String) throws {
     let written = try TimeRangeExpression(parsing: text)

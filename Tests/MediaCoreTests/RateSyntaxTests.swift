@@ -34,7 +34,7 @@ struct RateSyntaxTests {
   }
 
   @Test(
-    "Refuses a text that is neither a rate nor a speed",
+    "Refuses a text that is neither a frame rate nor a speed",
     arguments: [
       "", " ", "+", "-", "+1", "1 ", " 1", "1e5", "nan", "inf", "0x10", ".5", "5.", "1.2.3", "1,5",
       "1..2", "1/", "/8", "1/-8", "1//8", "1/2/3", "1.5/2", "1/2.5", "1/8%", "%", "1%%", "8x",
@@ -61,7 +61,7 @@ struct RateSyntaxTests {
     #expect(code { _ = try Speed(parsing: text) } == .notPositive)
   }
 
-  @Test func `The error for an invalid rate or speed quotes the text`() {
+  @Test func `The error for an invalid frame rate or speed quotes the text`() {
     #expect(
       message { _ = try Speed(parsing: "0") } == #""0" is not a speed: it is not above zero"#)
     #expect(

@@ -61,7 +61,7 @@ struct RationalTests {
     }
   }
 
-  @Test func `Rounding to an integer follows each of the six roundings`() {
+  @Test func `Rounding a rational to an integer follows six rounding modes`() {
     forAll(.rationalRounding) { random in
       let number = try random.rational()
       for rounding in TimeRounding.allCases {

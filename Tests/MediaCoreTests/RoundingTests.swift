@@ -6,7 +6,7 @@ import Testing
 /// Each rounding as a readable table.
 struct RoundingTests {
   @Test(
-    "Each rounding of halves and thirds of a second is exact",
+    "Each rounding mode is exact for halves and thirds",
     arguments: [
       //                                 -1.5 -0.5  0.5  1.5  -4/3 -1/3  1/3  4/3  -5/3 -2/3 2/3 5/3
       (TimeRounding.halfAwayFromZero, [-2, -1, 1, 2, -1, 0, 0, 1, -2, -1, 1, 2]),
@@ -25,7 +25,7 @@ struct RoundingTests {
   }
 
   @Test(
-    "QuickTime rounding to a coarser timescale differs",
+    "QuickTime rounding rounds down only to a coarser timescale",
     arguments: [
       // The columns are value, timescale `from`, timescale `to`, and the rounded value.
       (1, 3, 4, 2), (-1, 3, 4, -2), (2, 3, 4, 3), (-2, 3, 4, -3),
@@ -38,7 +38,7 @@ struct RoundingTests {
   }
 
   @Test(
-    "An exact timescale conversion is equal in every rounding",
+    "Exact timescale conversion is equal in every rounding mode",
     arguments: TimeRounding.allCases)
   func exact(rounding: TimeRounding) throws {
     for value: Int64 in [-240, -1, 0, 1, 239, 240] {

@@ -6,7 +6,7 @@ import Testing
 /// The syntax of times, and how they resolve in one source.
 struct TimeSyntaxTests {
   @Test(
-    "A time expression resolves in a source of 10 s at 240 fps",
+    "Resolves time expressions against a 10 s source at 240 fps",
     arguments: [
       ("0", "0/1"), ("1.25", "5/4"), ("1.25s", "5/4"), ("007", "7/1"), ("1.50000000000000", "3/2"),
       ("0.000000001", "1/1000000000"), ("1/3", "1/3"), ("1/3s", "1/3"), ("2/4ms", "1/2000"),
@@ -60,7 +60,7 @@ struct TimeSyntaxTests {
   }
 
   @Test(
-    "Parsing a time that is not exact as MediaTime is an overflow",
+    "Parsing a time that MediaTime cannot store throws overflow",
     arguments: [
       "9223372036854775808", "99999999999999999999f", "0.0000000001", "1/2147483648",
       "153722867280912931min", "9223372036854775807:00:00", "99999999999999999999:00:00",
@@ -90,7 +90,7 @@ struct TimeSyntaxTests {
   }
 
   @Test(
-    "Refuses a duration with a frame number or an end or a sign",
+    "Refuses a frame number or a keyword or a sign as a duration",
     arguments: ["120f", "end", "start", "-2s"])
   func noDuration(text: String) {
     #expect(code { _ = try MediaTime(parsing: text) } == .syntax)

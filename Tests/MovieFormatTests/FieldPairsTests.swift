@@ -42,17 +42,17 @@ struct FieldPairsTests {
     ("1aa", ["1", "a", "a"]),
     ("12a1", ["12", "a", "1"]),
   ])
-  func `Joins the two fields of a video frame and keeps single ones`(
+  func `Joins two fields into a video frame and keeps single fields`(
     packets: String, expected: [String]
   ) {
     #expect(paired(packets) == expected)
   }
 
-  @Test func `Resetting the field joiner discards a waiting field`() {
+  @Test func `Resetting the field joiner discards an unpaired field`() {
     #expect(paired("1a2F", resettingAt: 2) == ["2", "F"])
   }
 
-  @Test func `Appending a video field throws the error of the join closure`() {
+  @Test func `An error thrown while joining two fields reaches the caller`() {
     struct Refusal: Error {}
     var fields = FieldPairs<Int>()
     fields.append(1, .firstField) { _, _ in 0 }

@@ -96,7 +96,7 @@ struct HostileBoxTests {
         fullBox(BoxType.movieHeader, [0, 0, 600, 0]) + box(BoxType.track, media))
   }
 
-  @Test func `A sample size above the file size is not read`() throws {
+  @Test func `Sample sizes that sum to more than the file are not read`() throws {
     let one = try scratch.write(
       movie(chunks: 2, samplesPerChunk: 1, sampleBytes: 13), as: "one.mov")
     #expect(TimedMetadataReader.read(from: one).map(\.key) == ["key", "key"])

@@ -29,7 +29,7 @@ struct MovieFileTests {
     #expect(!FileLock.isHeld(on: path))
   }
 
-  @Test func `Discarding a movie removes no file that took its name`() throws {
+  @Test func `Discarding a movie keeps a file that was moved to its path`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     try MovieFile(creating: path, overwrites: false).discard()
@@ -50,7 +50,7 @@ struct MovieFileTests {
     }
   }
 
-  @Test func `Discarding a deleted movie restores the replaced file`() throws {
+  @Test func `Discarding restores the old file if the new one was deleted`() throws {
     let scratch = try Scratch()
     let path = try scratch.write([1, 2, 3], as: "a.mov")
     let file = try MovieFile(creating: path, overwrites: true)
@@ -60,7 +60,7 @@ struct MovieFileTests {
     #expect(try scratch.names() == ["a.mov"])
   }
 
-  @Test func `Discarding a movie restores a replaced symbolic link`() throws {
+  @Test func `Discarding a movie restores a symbolic link that it replaced`() throws {
     let scratch = try Scratch()
     let target = try scratch.write([1], as: "target.mov")
     let path = scratch.file("a.mov")
@@ -78,7 +78,7 @@ struct MovieFileTests {
     }
   }
 
-  @Test func `A finished movie replaces only the unfinished movie`() throws {
+  @Test func `A finished movie does not replace a file moved to its path`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var file = try MovieFile(creating: path, overwrites: false)

@@ -7,7 +7,7 @@ import Testing
 
 /// The checksum that shows whether all of a sample reached the disk.
 struct SampleCheckTests {
-  @Test func `Checking a sample in pieces gives the same checksum`() {
+  @Test func `A checksum added in pieces equals that of the whole sample`() {
     var random = SeededGenerator(seed: 512)
     for _ in 0..<300 {
       let count = Int.random(in: 1...5_000, using: &random)

@@ -116,7 +116,7 @@ struct LivePhotoTests {
     #expect(try paintedNumbers(Asset(path: opened.path)) == numbers)
   }
 
-  @Test func `The movie of a Live Photo waits for a slow photo encoder`()
+  @Test func `The movie event of a Live Photo comes after a slow photo`()
     async throws
   {
     let (requests, scratch) = (Requests(), try Scratch())
@@ -287,7 +287,7 @@ struct LivePhotoTests {
     #expect(try scratch.names() == ["a.jpg"])
   }
 
-  @Test func `Refuses Live Photos in memory or bursts or when disabled`() async throws {
+  @Test func `Refuses a Live Photo in memory or a burst or if not enabled`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     var memory = PhotoSettings()
     memory.livePhoto = LivePhotoSettings()

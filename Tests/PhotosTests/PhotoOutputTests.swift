@@ -27,7 +27,7 @@ struct PhotoOutputTests {
   }
 
   @Test(.timeLimit(.minutes(30)))
-  func `Photos at random times cost a movie no frame`()
+  func `Taking photos at random times loses no frame of a movie`()
     async throws
   {
     let (frameCount, photoCount) = (3_000, 1_000)
@@ -100,7 +100,7 @@ struct PhotoOutputTests {
     #expect(camera.output.captureReadiness == .sessionNotRunning)
   }
 
-  @Test func `A photo burst has every frame after the request unchanged`()
+  @Test func `A photo burst stores every frame after the request unchanged`()
     async throws
   {
     let requests = Requests()
@@ -129,7 +129,7 @@ struct PhotoOutputTests {
     }
   }
 
-  @Test func `A time lapse takes one frame per interval until a stop`()
+  @Test func `A time lapse takes one frame per interval until stopped`()
     async throws
   {
     let requests = Requests()

@@ -33,7 +33,7 @@ struct StillModeTests {
     return settings
   }
 
-  @Test func `Takes a photo in the largest camera mode and then returns`()
+  @Test func `After a photo in the largest mode the old mode is restored`()
     async throws
   {
     let largest = try input.device.formats().map { $0.width * $0.height }.max()
@@ -58,7 +58,7 @@ struct StillModeTests {
     await session.stopRunning()
   }
 
-  @Test func `A segmented movie reports the gap that a large photo causes`() async throws {
+  @Test func `A photo in a larger mode splits a movie and reports the gap`() async throws {
     let settings = settings("a.jpg")
     let movie = MovieFileOutput(settings: RecordingSettings(path: scratch.file("1.mov")))
     try session.addOutput(movie)
@@ -89,7 +89,7 @@ struct StillModeTests {
     #expect(report.take.ledger.lostDevice > report.files.map(\.ledger.lostDevice).reduce(0, +))
   }
 
-  @Test func `A large photo ends a recording that has only one file`() async throws {
+  @Test func `A photo in a larger mode ends an unsegmented recording`() async throws {
     let movie = MovieFileOutput(settings: RecordingSettings(path: scratch.file("a.mov")))
     try session.addOutput(movie)
     try await session.startRunning()
@@ -122,7 +122,7 @@ struct StillModeTests {
     await session.stopRunning()
   }
 
-  @Test func `Stopping the session during a large photo restores its mode`() async throws {
+  @Test func `Stopping during a photo in a larger mode restores the mode`() async throws {
     try await session.startRunning()
     let capture = try output.capturePhoto(with: settings("a.jpg"))
     await session.stopRunning()

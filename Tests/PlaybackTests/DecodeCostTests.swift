@@ -19,7 +19,7 @@ struct DecodeCostTests {
     return stage.player.frame(at: stage.clock.now).flatMap { PaintedBlocks.number(in: $0.image) }
   }
 
-  @Test(arguments: [false, true]) func `A seek of the player decodes one GOP up to the target`(
+  @Test(arguments: [false, true]) func `A seek decodes only from the last key frame to the target`(
     _ isReordered: Bool
   ) throws {
     let asset = try Movies.painted(scratch, gop: 60, reordered: isReordered)

@@ -41,7 +41,7 @@ struct DecodeJobTests {
     240 + rate * Int(stage.clock.now.wholeMicroseconds - Stage.start / 1_000) * 240 / 1_000_000
   }
 
-  @Test func `A decode job ends when playback has passed the next frame`() throws {
+  @Test func `A forward decode job stops if its next frame is already past`() throws {
     try stage.player.setRate(1)
     // Decoding one frame per refresh in 5 ms is fast enough for all frames.
     let (job, given) = try decode(each: 5)
@@ -55,7 +55,7 @@ struct DecodeJobTests {
     #expect(try #require(next.given.first) >= due(rate: 1) - next.given.count)
   }
 
-  @Test func `A reverse decode job ends when playback passed its frames`() throws {
+  @Test func `A reverse decode job stops if its other frames are past`() throws {
     try stage.player.setRate(-1)
     let (job, given) = try decode(each: 5)
     #expect(job.frames.count >= 4 && given == job.frames)
@@ -77,7 +77,7 @@ struct DecodeJobTests {
     #expect(stage.player.frame(at: stage.clock.now)?.index == next.given[0])
   }
 
-  @Test func `A running decode job follows a change of the playback rate`() throws {
+  @Test func `A running decode job uses a new playback rate immediately`() throws {
     try stage.player.setRate(1)
     let core = stage.player.core
     let job = try #require(core.perform { $0.nextJob($1) })
@@ -102,7 +102,7 @@ struct DecodeJobTests {
     #expect(!job.frames.contains(253) && job.frames.contains(256))
   }
 
-  @Test func `A decode job across the end of a loop gives all frames`() throws {
+  @Test func `A decode job that spans the loop end delivers every frame`() throws {
     let range = try TimeRange(start: MediaTime(seconds: 1), end: MediaTime(5, over: 4))
     try stage.player.setLoop(range)
     try stage.player.setRate(1)
@@ -112,7 +112,7 @@ struct DecodeJobTests {
     #expect(given == job.frames)
   }
 
-  @Test func `The player has opened both decoders after the first frame`() throws {
+  @Test func `The player opens its two decoders for the first frame`() throws {
     let core = stage.player.core
     stage.work()
     #expect(core.openDecoderCount == 2)
@@ -205,7 +205,7 @@ struct DecodeJobTests {
     }
   }
 
-  @Test func `A direction change shows no frame that was not due yet`() throws {
+  @Test func `Reversing playback never shows a frame before it was due`() throws {
     let player = stage.player
     try player.setRate(1)
     let job = try #require(player.core.perform { $0.nextJob($1) })

@@ -127,7 +127,7 @@ struct GoldenTableTests {
     }
   }
 
-  @Test func `Playback of an edited composition continues at the same time`() throws {
+  @Test func `An edit can keep the playhead at the same composition time`() throws {
     let asset = try Movies.painted(scratch)
     let source = try asset.mediaSource()
     var slow = Composition(source)
@@ -151,7 +151,7 @@ struct GoldenTableTests {
     #expect(found.isEmpty)
   }
 
-  @Test func `Playback can continue at the same source time after an edit`() throws {
+  @Test func `An edit by default keeps the playhead at its source time`() throws {
     let asset = try Movies.painted(scratch)
     let source = try asset.mediaSource()
     var slow = Composition(source)

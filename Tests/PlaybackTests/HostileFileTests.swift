@@ -43,7 +43,7 @@ struct HostileFileTests {
     #expect(opened > 5)
   }
 
-  @Test func `An unreadable file reports an event and playback continues`() async throws {
+  @Test func `The player reports an unreadable file and keeps playing`() async throws {
     let asset = try Movies.painted(scratch, count: 96)
     var settings = PlayerSettings()
     settings.hasThreads = false

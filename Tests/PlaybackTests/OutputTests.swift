@@ -80,7 +80,7 @@ private final class FakeOutputCard: ALSAOutputCalls {
 }
 
 struct OutputTests {
-  @Test func `The audio sink converts samples to a format of the card`() throws {
+  @Test func `The audio sink converts float samples to 16-bit integers`() throws {
     let card = FakeOutputCard()
     try ALSASystem.$outputCalls.withValue(card) {
       let sink = ALSAAudioSink()

@@ -139,7 +139,7 @@ struct PlayerCommandTests {
     }
   }
 
-  @Test func `The player stays consistent under commands from threads`() async throws {
+  @Test func `Commands from several threads leave the player consistent`() async throws {
     let asset = try Movies.painted(scratch, hasAudio: true)
     let clock = VirtualClock()
     var settings = PlayerSettings()
@@ -185,7 +185,7 @@ struct PlayerCommandTests {
     #expect(last?.kind == .state(.closed))
   }
 
-  @Test func `Stepping counts from the frame shown in both directions`() throws {
+  @Test func `Steps in both directions count from the frame shown`() throws {
     let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)
     stage.player.seek(to: MediaTime(1_001, over: 1_000))
@@ -282,7 +282,7 @@ struct PlayerCommandTests {
   }
 
   @Test(arguments: [1, -1] as [Rational])
-  func `A late display refresh counts all frames up to the end`(
+  func `A display refresh after the clip end counts all due frames`(
     _ rate: Rational
   ) throws {
     let stage = try Stage(try Movies.painted(scratch, count: 48))
@@ -295,7 +295,7 @@ struct PlayerCommandTests {
     #expect(stage.player.ledger.due == 48 && stage.player.ledger.isBalanced)
   }
 
-  @Test func `The player is up to date in a gap without a frame`()
+  @Test func `An empty display counts as current in a composition gap`()
     throws
   {
     let asset = try Movies.painted(scratch)
@@ -312,7 +312,7 @@ struct PlayerCommandTests {
     #expect(stage.number(at: 20_000_000) == 240 && stage.player.isFrameCurrent)
   }
 
-  @Test func `A composition without frames plays without waiting`() throws {
+  @Test func `A composition with only a gap starts playing at once`() throws {
     let asset = try Movies.painted(scratch)
     var composition = Composition(try asset.mediaSource())
     let gap = try TimeRange(duration: MediaTime(seconds: 1))

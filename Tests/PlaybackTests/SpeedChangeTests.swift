@@ -108,7 +108,7 @@ struct SpeedChangeTests {
     #expect(lowest > 0.3, "the level of 50 ms falls to \(lowest)")
   }
 
-  @Test func `The lowQuality pitch algorithm plays at its nearest rate`() throws {
+  @Test func `The lowQuality algorithm plays at its nearest supported rate`() throws {
     let asset = try Movies.chirp(scratch, seconds: 10)
     let stage = try Stage(asset, hasAudio: true)
     try stage.player.setRate(Rational(1, over: 8))

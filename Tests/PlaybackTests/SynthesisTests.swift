@@ -101,7 +101,7 @@ struct SynthesisTests {
     #expect(stage.player.ledger.synthesized == 1 && stage.player.ledger.late == 0)
   }
 
-  @Test func `Frame synthesis skips refreshes that are due too soon`() throws {
+  @Test func `Frame synthesis skips a refresh for which it would be late`() throws {
     let stage = try stage(movie())
     try stage.player.setRate(Rational(1, over: 2))
     _ = try refresh(stage, 0)

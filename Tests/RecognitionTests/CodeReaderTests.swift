@@ -14,7 +14,7 @@ struct CodeReaderTests {
   ///
   /// `Benchmarks/Codes` also measures processor time and other code readers.
 
-  @Test func `Reads generated codes and confirms no wrong text`() async throws {
+  @Test func `Reads most generated codes and no wrong text in two frames`() async throws {
     let count = String(RunSize.cases(30, full: 996))
     let set = try await CodeFrames("--sample", count)
     // The same scenes a moment later. Nearly all codes are read correctly, and a mistake is not

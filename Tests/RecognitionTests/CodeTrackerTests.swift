@@ -75,7 +75,7 @@ struct CodeTrackerTests {
     #expect(tracker.passes.isEmpty, "a code that is gone costs nothing")
   }
 
-  @Test func `Searches of whole frames for codes alternate in effort`() throws {
+  @Test func `Code searches of whole frames alternate three effort levels`() throws {
     let blank = [UInt8](repeating: 128, count: 64 * 64)
     var tracker = CodeTracker(try CodeReader(types: [.qr]), agreement: 2)
     var efforts: [CodeReader.Effort] = []
@@ -104,7 +104,7 @@ struct CodeTrackerTests {
     #expect(try look(PixelRect(x: 900, y: 0, width: 0, height: 0)).isEmpty)
   }
 
-  @Test func `Recognition pauses to keep its share of processor time`() {
+  @Test func `Recognition rests to stay within its processor time share`() {
     var budget = ProcessorBudget(share: 0.25)
     #expect(budget.rest(at: 5) == 0)
     budget.spend(from: 1_000, used: 100)

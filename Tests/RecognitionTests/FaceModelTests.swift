@@ -32,7 +32,7 @@ struct FaceModelTests {
     #expect(try image.withLuma { other.read($0) } == faces)
   }
 
-  @Test func `A face detector with a larger window finds faces`() async throws {
+  @Test func `Finds faces with a face model of a larger detection window`() async throws {
     var numbers = try FaceModel(path: FaceImages.model).numbers
     numbers.weights.removeSubrange(3_101...)
     numbers.viewCount = 1

@@ -79,7 +79,7 @@ struct FaceRollTests {
     }
   }
 
-  @Test func `Faces are found no less often than by dlib alone`()
+  @Test func `Finds at least as many labeled faces as dlib alone`()
     async throws
   {
     let images = try await FaceImages()
@@ -123,7 +123,7 @@ struct FaceRollTests {
     }
   }
 
-  @Test func `The roll angle of a face is that of the best score`() {
+  @Test func `Roll estimation finds the angle with the best face score`() {
     for truth in stride(from: -48.0, through: 48, by: 8) {
       for start in [0.0, 30, -30, 200] where abs(min(50, start) - truth) < 50 {
         var count = 0

@@ -56,7 +56,7 @@ struct FaceTrackerTests {
     }
   }
 
-  @Test func `Face ids persist while faces move by 0.4 of their size`() {
+  @Test func `Face ids persist if faces move 0.4 of their size per frame`() {
     for seed in 0..<200 {
       var crowd = Crowd(seed: UInt64(seed))
       var random = SeededGenerator(seed: UInt64(1_000 + seed))
@@ -128,7 +128,7 @@ struct FaceTrackerTests {
     #expect(last.count == 3)
   }
 
-  @Test func `Face searches alternate and stay in the area of interest`() async throws {
+  @Test func `Face searches vary in effort within the area of interest`() async throws {
     let image = try await FaceImages().image("2008_002506")
     var tracker = FaceTracker(try FaceReader())
     var whole: [FaceReader.Pass] = []

@@ -51,7 +51,7 @@ struct DroppableFrameTests {
   }
 
   @Test(arguments: [2, 4, 8, 16])
-  func `Stores each frame at its time and marks droppable frames`(
+  func `Stores each frame at its time and marks non-reference frames`(
     interval: Int
   ) async throws {
     let scratch = try Scratch()
@@ -102,7 +102,7 @@ struct DroppableFrameTests {
         .count { !$0.hasPrefix("#") } == count)
   }
 
-  @Test(arguments: [1, 2, 5]) func `Stores all frames of a short take with droppable frames`(
+  @Test(arguments: [1, 2, 5]) func `A short take with non-reference frames stores every frame`(
     frames: Int
   ) throws {
     let scratch = try Scratch()
@@ -136,7 +136,7 @@ struct DroppableFrameTests {
     }
   }
 
-  @Test func `Fragments of a growing file mark the droppable samples`() throws {
+  @Test func `Fragments of a growing file mark the non-reference frames`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     try Self.writeUnfinished(path, camera: try ScriptedCamera(240), frames: 130)
@@ -186,7 +186,7 @@ struct DroppableFrameTests {
     #expect(expected == (0..<frames).filter { !numbers.contains($0) })
   }
 
-  @Test func `Refuses droppable frames for other codecs than H.264`() throws {
+  @Test func `Refuses non-reference frames for codecs other than H.264`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(240)
     let cases: [(VideoOutputSettings, Int)] = [

@@ -26,7 +26,7 @@ struct ExtremeSettingsTests {
   }
 
   @Test(arguments: 0..<12 as Range<UInt64>)
-  func `A take stops at its frame limit whatever its duration limit`(
+  func `A take with any duration limit stops at its frame limit`(
     seed: UInt64
   ) throws {
     var random = SeededGenerator(seed: seed)

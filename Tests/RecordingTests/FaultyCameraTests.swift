@@ -149,7 +149,7 @@ struct FaultyCameraTests {
     #expect(abs(rate - measured) < 1e-6)
   }
 
-  @Test func `A camera clock that runs backward gives no frame rate`() throws {
+  @Test func `With a backward camera clock no frame rate is measured`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     let images = try camera.images(0..<20)

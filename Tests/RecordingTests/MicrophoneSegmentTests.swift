@@ -52,7 +52,7 @@ struct MicrophoneSegmentTests {
     #expect(error(joins, 4_000..<70_000) < (codec == .pcm ? 0.014 : 0.1))
   }
 
-  @Test func `Silence before late audio continues in the next file`()
+  @Test func `Silence before late audio can span two files`()
     throws
   {
     let scratch = try Scratch()

@@ -107,7 +107,7 @@ import Testing
     #expect(report.ledger.stored == report.ledger.expected)
   }
 
-  @Test func `Audio triggers give the same clips at maximum pace`() throws {
+  @Test func `At maximum pace each click triggers a clip around its frame`() throws {
     let scratch = try Scratch()
     var settings = RecordingSettings(path: scratch.file("clip.mov"))
     settings.limit = CaptureLimit(duration: MediaTime(microseconds: 3_500_000))

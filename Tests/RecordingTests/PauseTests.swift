@@ -130,7 +130,7 @@ struct PauseTests {
     }
   }
 
-  @Test func `Frames captured during a pause are not counted as expected`() throws {
+  @Test func `The count of expected frames excludes a pause`() throws {
     var account = FrameAccount(frameRate: FrameRate(100), trustsCounter: false) { 0 }
     let camera = try ScriptedCamera(100)
     func observe(_ number: Int64, _ outcome: FrameOutcome) throws {

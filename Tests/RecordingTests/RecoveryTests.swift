@@ -291,7 +291,7 @@ struct RecoveryTests {
     #expect(report.isPlayable && report.ledger.stored == 60)
   }
 
-  @Test func `A damaged byte in the record of a take is detected`() {
+  @Test func `A damaged byte in the recovery record of a frame is detected`() {
     var random = SeededGenerator(seed: 8)
     for _ in 0..<300 {
       func any<Number: FixedWidthInteger>() -> Number {

@@ -39,7 +39,7 @@ import Testing
     SegmentSettings(duration: duration) { scratch.file("file\($0).mov") }
   }
 
-  @Test func `A take in files of one second stores each frame once`() async throws {
+  @Test func `A take split into one-second files stores each frame once`() async throws {
     let scratch = try Scratch()
     let count = Self.fileCount
     var settings = RecordingSettings(path: scratch.file("unused.mov"))
@@ -107,7 +107,7 @@ import Testing
     #expect(audio.map(\.sampleCount).reduce(0, +) == 50_000 && audio.count == 4)
   }
 
-  @Test func `Lost frames count in the file before the loss`() throws {
+  @Test func `Frames lost between two files count in the earlier file`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(0..<100)
@@ -277,7 +277,7 @@ import Testing
     #expect(!session.isRunning && !session.isInterrupted)
   }
 
-  @Test func `Refuses a burst that waits for a lost camera`() throws {
+  @Test func `Refuses burst recording with segments or a reconnect timeout`() throws {
     let scratch = try Scratch()
     let session = try session("synthetic:160x120@240?pace=max")
     var settings = RecordingSettings(path: scratch.file("a.mov"))

@@ -107,7 +107,7 @@ struct TimedMetadataTests {
     #expect(try await FFmpeg.probe(path, "stream=nb_frames", stream: "v:0") == ["600"])
   }
 
-  @Test func `A metadata value is stored at the frame of its time`() throws {
+  @Test func `Metadata without a frame number belongs to the latest frame`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     let camera = try ScriptedCamera(100)

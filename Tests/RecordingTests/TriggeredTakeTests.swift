@@ -59,7 +59,7 @@ struct TriggeredTakeTests {
   }
 
   @Test(arguments: [1, 2, 3, 4] as [UInt64])
-  func `Overlapping clips each have the frames around the trigger`(
+  func `Overlapping clips each have all frames around their trigger`(
     seed: UInt64
   ) throws {
     var random = SeededGenerator(seed: seed)
@@ -236,7 +236,7 @@ struct TriggeredTakeTests {
     #expect(try scratch.names() == ["clip1.mov", "clip2.mov"])
   }
 
-  @Test func `A clip with fewer frames before its trigger gives a warning`() throws {
+  @Test func `A trigger soon after the camera start gives a clip warning`() throws {
     let scratch = try Scratch()
     let (report, _) = try capture([200_000, 2_000_000], in: scratch) { _ in }
     let warnings = report.clips.map(\.warnings)
@@ -248,7 +248,7 @@ struct TriggeredTakeTests {
       ])
   }
 
-  @Test func `A trigger after the last frame fails with no clip stored`() throws {
+  @Test func `A trigger after the last frame stores no clip and fails`() throws {
     let scratch = try Scratch()
     // The trigger is after the last frame.
     let (report, _) = try capture([9_000_000], in: scratch) { _ in }
@@ -276,7 +276,7 @@ struct TriggeredTakeTests {
   }
 
   @Test(arguments: [VideoOutputSettings.passthrough, .ffv1, .h264])
-  func `A clip of an H.264 camera begins exactly at its first frame`(
+  func `A clip from an H.264 camera can begin between key frames`(
     codec: VideoOutputSettings
   ) throws {
     let camera = try ScriptedCamera(240)

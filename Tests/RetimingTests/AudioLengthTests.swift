@@ -33,7 +33,7 @@ struct LengthCase: Sendable, CustomTestStringConvertible {
 }
 
 struct AudioLengthTests {
-  @Test("Retimed audio has the exact sample count of its duration", arguments: LengthCase.all)
+  @Test("Retimed audio has the source length divided by the speed", arguments: LengthCase.all)
   func exactLength(entry: LengthCase) throws {
     let retimer = try AudioRetimer(
       algorithm: entry.algorithm, sampleRate: 48_000, channelCount: entry.channelCount,
@@ -73,7 +73,7 @@ struct AudioLengthTests {
   }
 
   @Test(
-    "Randomly retimed audio is unchanged at normal speed",
+    "In random retimings audio at normal speed is unchanged",
     arguments: 0..<30 as Range<UInt64>)
   func randomPlans(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
@@ -134,7 +134,7 @@ struct AudioLengthTests {
     for channel in 0..<2 { #expect(rendering.samples[channel][last...].allSatisfy { $0 == 0 }) }
   }
 
-  @Test func `Retiming adjoining audio ranges equals retiming one range`() throws {
+  @Test func `Audio retimed in two adjoining ranges equals one range`() throws {
     let audio = Audio.noise(length: 20_000)
     for algorithm in [AudioTimePitchAlgorithm.spectral, .timeDomain, .varispeed] {
       let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)

@@ -26,7 +26,7 @@ struct AudioRetimerTests {
   }
 
   @Test(
-    "Rendering audio on several threads gives the same samples",
+    "Several render threads give the same audio samples as one",
     arguments: [.spectral, .timeDomain, .varispeed, .lowQuality] as [AudioTimePitchAlgorithm])
   func parallel(_ algorithm: AudioTimePitchAlgorithm) throws {
     let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 2)
@@ -48,7 +48,7 @@ struct AudioRetimerTests {
     }
   }
 
-  @Test func `A read error or cancellation stops audio threads`() throws {
+  @Test func `A read error or cancellation stops all audio render threads`() throws {
     struct Broken: Error {}
     let retimer = try AudioRetimer(algorithm: .timeDomain, sampleRate: 48_000, channelCount: 1)
     let mappings = try separateMappings()
@@ -79,7 +79,7 @@ struct AudioRetimerTests {
   }
 
   @Test(
-    "The audio retimer refuses extreme sample rates and channels",
+    "Refuses audio with an extreme sample rate or channel count",
     arguments: [(7999, 1), (192_001, 1), (48_000, 0), (48_000, 65), (-1, -1)])
   func formats(sampleRate: Int, channelCount: Int) {
     #expect(
@@ -127,7 +127,7 @@ struct AudioRetimerTests {
     try render([], nil)
   }
 
-  @Test func `The audio retimer refuses too few samples from its source`()
+  @Test func `The audio retimer refuses a read of too few samples`()
     throws
   {
     struct Stop: Error {}

@@ -54,7 +54,7 @@ struct FrameSequenceInterpolatorTests {
     try texture.frame(Self.width, Self.height, movedBy: moved)
   }
 
-  @Test func `An interpolated frame at a capture time is the captured one`() throws {
+  @Test func `The output at a capture time is the captured frame itself`() throws {
     let images = try (0..<3).map { try frame(Double($0) * 6) }
     let made = try outputs(inputs(images))
     #expect(made.map(\.count) == [1, 1, 1, 1, 1, 1, 1, 1, 4])
@@ -87,7 +87,7 @@ struct FrameSequenceInterpolatorTests {
     _ = try outputs(inputs(images))
   }
 
-  @Test func `A repeated still image is held to its end`() throws {
+  @Test func `A long still image is held and not interpolated`() throws {
     let still = try frame(12)
     let images = try [frame(0), frame(6), still, still, still, still, still, still, still]
     // After four repeated frames in a row, further ones count as a still image.
@@ -112,7 +112,7 @@ struct FrameSequenceInterpolatorTests {
     #expect(made.contains { $0.image.signalToNoise(truth, border: 12) > 32 })
   }
 
-  @Test func `Interpolation holds the last frame before a playback jump`() throws {
+  @Test func `Interpolation holds the last frame before a jump in time`() throws {
     let images = try (0..<3).map { try frame(Double($0) * 6) }
     let made = try outputs(inputs(images, disconnected: 1))
     #expect(made[0].image === images[0] && made[0].count == 4)

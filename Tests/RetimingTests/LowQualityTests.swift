@@ -13,7 +13,7 @@ struct LowQualityTests {
   }
 
   @Test(
-    "The lowQuality algorithm keeps the pitch at its speeds",
+    "The lowQuality algorithm keeps the pitch at supported speeds",
     arguments: [(1, 2), (2, 3), (666_667, 1_000_000), (4, 5), (1, 1), (5, 4), (3, 2), (2, 1)]
       as [(Int64, Int64)])
   func speeds(above: Int64, below: Int64) throws {
@@ -79,7 +79,7 @@ struct LowQualityTests {
     }
   }
 
-  @Test func `Audio at a snapped speed starts where requested`() throws {
+  @Test func `Audio snapped to another speed starts at the requested time`() throws {
     let audio = Audio.noise(length: 100_000)
     // Audio that plays faster than requested ends early, and slower audio is cut. A speed that is
     // exact is not reported.

@@ -89,7 +89,7 @@ struct OnsetTests {
       breakpoints: Array(breakpoints.dropFirst()))
   }
 
-  @Test func `The inverse of a map from source to output samples is exact`() throws {
+  @Test func `Mapping output samples back to source samples is exact`() throws {
     let map = try SpeedMap(piece([(1, 8), (2, 1), (1, 3)], each: 600), origin: 900)
     #expect(map.source(at: 0) == 100)
     #expect(map.source(at: 4800) == 700)
@@ -168,7 +168,7 @@ struct OnsetTests {
     }
   }
 
-  @Test func `The best correlation is found outside of excluded positions`() {
+  @Test func `The correlation search finds the best allowed position`() {
     var samples = [Float](repeating: 0, count: 4000)
     var random = SeededGenerator(seed: 6)
     for index in samples.indices { samples[index] = .random(in: -0.1...0.1, using: &random) }
@@ -191,7 +191,7 @@ struct OnsetTests {
     #expect(CrossCorrelation.best(search, in: silence, steps) == 0)
   }
 
-  @Test("Correlating several offsets at once gives the same products", arguments: [1, 3, 4, 5, 19])
+  @Test("Correlating several offsets at once equals one at a time", arguments: [1, 3, 4, 5, 19])
   func products(count: Int) {
     var random = SeededGenerator(seed: 8)
     for length in [1, 8, 45, 720] {
@@ -211,7 +211,7 @@ struct OnsetTests {
   }
 
   @Test(
-    "Correlation between samples equals that of a delayed signal",
+    "Interpolated correlation equals that of a delayed signal",
     arguments: [-1, -0.6, 0, 0.000_001, 0.3, 0.999_999])
   func neighbors(offset: Double) {
     var random = SeededGenerator(seed: 9)

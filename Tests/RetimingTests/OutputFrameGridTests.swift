@@ -46,7 +46,7 @@ struct OutputFrameGridTests {
   }
 
   @Test(
-    "Each output frame shows the held or the nearest source frame",
+    "Sampling by hold or nearest shows the due or nearest frame",
     arguments: 0..<500 as Range<UInt64>)
   func slotsShowWhatIsDueOrNearest(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)

@@ -61,7 +61,7 @@ struct PieceWorkersTests {
     workers.stop()
   }
 
-  @Test func `Audio rendered ahead is limited by memory`() throws {
+  @Test func `Audio pieces are rendered ahead only up to a memory limit`() throws {
     let channelCount = 64
     // Two of the short pieces need more memory than the limit.
     let lengths: [Int64] = [320_000] + [Int64](repeating: 140_000, count: 8)

@@ -18,7 +18,7 @@ struct RepeatedFrameDetectorTests {
     }
   }
 
-  @Test func `A frame with a much smaller difference counts as repeated`() {
+  @Test func `A frame that changes far less than before counts as repeated`() {
     #expect(judged([20, 1, 18, 0.4, 21]) == [false, true, false, true, false])
     // The first difference has no earlier difference to compare with.
     #expect(judged([1, 1]) == [false, false])
@@ -29,7 +29,7 @@ struct RepeatedFrameDetectorTests {
     #expect(!judged([20, 14, 9, 6, 4, 2.5, 1.5]).contains(true))
   }
 
-  @Test func `A repeated frame needs a much larger difference before it`() {
+  @Test func `A larger difference needs a larger drop to count as repeated`() {
     // Measured values: an encoder changed a repeated frame much. The ratio of a genuine frame was
     // equal.
     #expect(judged([8.62, 2.7]) == [false, true])

@@ -23,7 +23,7 @@ struct SourceTests {
   }
 
   @Test(arguments: [AudioTimePitchAlgorithm.spectral, .timeDomain, .varispeed, .lowQuality])
-  func `Each audio segment reads its own source in its direction`(
+  func `Each audio segment reads its own source forward or backward`(
     algorithm: AudioTimePitchAlgorithm
   ) throws {
     // The source time continues across sources, so only the source id distinguishes them.

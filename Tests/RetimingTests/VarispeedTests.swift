@@ -90,7 +90,7 @@ struct VarispeedTests {
   }
 
   @Test(
-    "Varispeed removes only frequencies above the Nyquist limit",
+    "Varispeed removes only frequencies that would alias",
     arguments: [(0.9, 0.9...1.1), (1.1, 0...1e-4)])
   func band(part: Double, gains: ClosedRange<Double>) throws {
     // At double speed, the upper half of the frequency band is removed.

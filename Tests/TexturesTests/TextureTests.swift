@@ -180,7 +180,7 @@ struct TextureTests {
   }
 
   @Test(arguments: ["/mjpg", "/yuyv", "/grey"])
-  func `A drawn texture shows the painted number of its frame`(mode: String) async throws {
+  func `A drawn texture shows the number painted into its frame`(mode: String) async throws {
     let captured = try await Captured(mode)
     try checkNumber(try #require(captured.sample))
     await captured.session.stopRunning()

@@ -28,7 +28,7 @@ struct ControlTests {
     try DeviceSystem.$calls.withValue(driver) { try body(VideoDevice(opening: "/dev/video0")) }
   }
 
-  @Test func `Controls are listed in driver order and menus can have gaps`() throws {
+  @Test func `Controls keep driver order and menus can skip indexes`() throws {
     let driver = ScriptedControls([Self.exposure, Self.automatic, Self.gain])
     let controls = try withDevice(driver) { try $0.controls() }
     #expect(controls.map(\.spelledName) == ["gain", "auto_exposure", "exposure_time_absolute"])
@@ -48,7 +48,7 @@ struct ControlTests {
   }
 
   @Test(arguments: [true, false])
-  func `Controls of drivers without extended requests are supported`(knowsNext: Bool) throws {
+  func `Supports drivers without the extended control ioctls`(knowsNext: Bool) throws {
     let driver = ScriptedControls([Self.exposure, Self.automatic, Self.gain])
     driver.change {
       $0.isModern = false
@@ -252,7 +252,7 @@ struct ControlTests {
     }
   }
 
-  @Test func `Another program with a higher V4L2 priority blocks a change`() throws {
+  @Test func `A refused V4L2 priority change is reported as busy`() throws {
     let driver = ScriptedControls([])
     try withDevice(driver) { device in
       #expect(try device.priority() == .interactive)

@@ -143,7 +143,7 @@ struct DeviceErrorTests {
     #expect(openNodes() == 0)
   }
 
-  @Test func `libv4l2 writes nothing to standard error`() async throws {
+  @Test func `Messages of libv4l2 do not reach standard error`() async throws {
     let result = try await #require(
       processExitsWith: .success, observing: [\.standardErrorContent]
     ) {
@@ -188,7 +188,7 @@ struct DeviceHolderTests {
 /// Text that a driver wrote into a field of fixed size.
 struct DriverTextTests {
   @Test(
-    "Driver text ends at a zero byte or at the field size",
+    "A driver string ends at a zero byte or at the field size",
     arguments: [
       ([0x75, 0x76, 0x63, 0, 0x78], "uvc"), ([0x75, 0x76, 0x63], "uvc"), ([], ""), ([0, 0x75], ""),
       ([0x75, 0xff, 0x76], "u\u{fffd}v"),

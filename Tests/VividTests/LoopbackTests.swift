@@ -32,7 +32,7 @@ extension VividTests {
       print("loopback: ids \(ids), default \(first)")
     }
 
-    @Test func `A user outside of the group audio is shown the missing group`() async throws {
+    @Test func `The device list says if the user lacks the group audio`() async throws {
       let forbidden = try await run(
         "setpriv",
         ["--reuid=nobody", "--regid=nogroup", "--clear-groups", slowmoPath, "devices", "--json"])
@@ -272,7 +272,7 @@ extension VividTests {
     }
 
     /// vivid restores a disconnected device only while no process has it open.
-    @Test func `A camera reconnects to its session while audio runs`() async throws {
+    @Test func `A session reconnects its camera while its microphone runs`() async throws {
       let camera = try CaptureDevice.named(Vivid.node ?? "")
       let session = CaptureSession(
         try DeviceInput(device: camera, format: try camera.fastestFormat()))

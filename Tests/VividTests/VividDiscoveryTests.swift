@@ -61,7 +61,7 @@ extension VividTests {
       #expect(fastest.hasPrefix("320x180@60/"))
     }
 
-    @Test func `The device list names the driver of vivid`() async throws {
+    @Test func `The device list shows the driver name vivid`() async throws {
       let devices = try await run(slowmoPath, ["devices", "--json"]).document()
       let list = try #require(devices["devices"] as? [[String: Any]])
       let device = try #require(list.first { $0["path"] as? String == node })

@@ -39,7 +39,7 @@ extension VividTests {
         ? [("wrap_timestamp", 2, 10, 18)] : [])
 
     @Test(arguments: wraps)
-    func `Frame numbers and timestamps of vivid that wrap cause no gap`(
+    func `Wrapping frame numbers and timestamps of vivid cause no gap`(
       control: String, value: Int, rate: Int, seconds: Int
     ) async throws {
       try await Vivid.set(control, to: value)
@@ -102,7 +102,7 @@ extension VividTests {
       try await Vivid.expectWhole(next, file: file("next"), stoppedBy: "duration")
     }
 
-    @Test func `A fatal streaming error keeps the frames delivered before`() async throws {
+    @Test func `Frames captured before a fatal streaming error are kept`() async throws {
       let (status, take) = try await Vivid.record(
         Self.format, file: file("fatal"), meanwhile: "inject_fatal_streaming_error=1")
       #expect(status == 69)
@@ -136,7 +136,7 @@ extension VividTests {
     }
 
     @Test(.enabled(if: Vivid.isPluggable, Vivid.whyNotPluggable))
-    func `Disconnecting the camera keeps the frames delivered before`() async throws {
+    func `Frames captured before a camera disconnects are kept`() async throws {
       let (status, take) = try await Vivid.record(
         Self.format, file: file("gone"), meanwhile: "disconnect=1")
       // A device that was disconnected by this control must be bound again explicitly.

@@ -104,7 +104,7 @@ struct BatchTests {
     retime a.mov b.mov -o 'out/{name}.mp4' --speed 1/8 --fps 240 --encoder-preset placebo
     """
 
-  @Test func `A repeated batch removes the temporary files of a killed one`() async throws {
+  @Test func `A repeated batch removes temporary files of a killed batch`() async throws {
     let script = """
       mkdir out
       "$1" \(Self.slow) --progress none &

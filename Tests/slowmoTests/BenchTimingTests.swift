@@ -77,7 +77,7 @@ struct BenchTimingTests {
     #expect(report["drops"] is NSNull)
   }
 
-  @Test func `The pitch benchmark reports its count of stretched samples`() async throws {
+  @Test func `The pitch benchmark reports the number of stretched samples`() async throws {
     for algorithm in ["spectral", "time-domain", "varispeed", "low-quality"] {
       let report = try await bench(
         "pitch", "-t", "0.2", "--speed", "1/2", "--runs", "1", "--pitch", algorithm, "--baseline",
@@ -89,7 +89,7 @@ struct BenchTimingTests {
     }
   }
 
-  @Test func `Bench diff compares benchmark reports and applies limits`() async throws {
+  @Test func `Bench diff compares reports and applies --fail-on limits`() async throws {
     let report = try await bench("retime", "-t", "0.1", "--runs", "1")
     let data = try JSONSerialization.data(withJSONObject: report)
     let path = try scratch.write(Array(data), as: "report.json")

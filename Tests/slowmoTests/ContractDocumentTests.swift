@@ -186,7 +186,7 @@ struct ContractDocumentTests {
     try ContractFixtures.check(transcript.text, is: Self.photo)
   }
 
-  @Test func `JSON documents of measurements keep all keys and value types`() async throws {
+  @Test func `JSON documents of measured values keep their keys and types`() async throws {
     var transcript = Transcript(in: try Scratch(), mask: .live)
     try await transcript.slowmo(
       "modes synthetic:128x96@60 --fourcc grey --probe 100ms --json")

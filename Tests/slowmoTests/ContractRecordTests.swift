@@ -60,7 +60,7 @@ struct ContractRecordTests {
     try ContractFixtures.check(transcript.text, is: Self.waitingName)
   }
 
-  @Test func `JSON reports of live takes keep their keys and types`() async throws {
+  @Test func `JSON reports of real-time takes keep their keys and types`() async throws {
     var transcript = Transcript(in: try Scratch(), mask: .live)
     for line in Self.live { try await transcript.slowmo("\(line) --progress none") }
     transcript.mask = .liveWithOrWithoutGaps

@@ -21,7 +21,7 @@ struct CounterFileTests {
     return data.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
   }
 
-  @Test func `A file for the frame counter is created and reset by a take`() async throws {
+  @Test func `A take creates a frame counter file or resets an old one`() async throws {
     let scratch = try Scratch()
     for _ in 0..<2 {
       let finished = try await record(scratch, "-y")
@@ -30,7 +30,7 @@ struct CounterFileTests {
     }
   }
 
-  @Test func `A counter option does not overwrite another kind of file`() async throws {
+  @Test func `A frame counter does not overwrite a file of another kind`() async throws {
     let scratch = try Scratch()
     for bytes in [Data(), Data("seven b".utf8), Data((0..<100_000).map { UInt8($0 & 0xFF) })] {
       let other = URL(fileURLWithPath: scratch.file("counter"))

@@ -20,7 +20,7 @@ struct DamagedFileTests {
     _ = try scratch.write(Array(movie.prefix(movie.count * 6 / 10)), as: "cut.mp4")
   }
 
-  @Test func `A truncated file reports and exports its readable frames`() async throws {
+  @Test func `Readable frames of a truncated file are counted and exported`() async throws {
     try await cutOff()
     let info = try await slowmo("info", "cut.mp4", "--json", in: scratch.path)
     #expect(info.status == 0)

@@ -24,7 +24,7 @@ struct DeviceWatchTests {
   }
 
   @Test(arguments: ["INT", "TERM"])
-  func `The option --watch lists present devices until a signal`(signal: String) async throws {
+  func `A signal ends devices --watch after it listed all devices`(signal: String) async throws {
     let finished = try await watch("", signal: signal)
     #expect(finished.status == 0, "\(finished.errors)")
     let last = try #require(finished.output.split(separator: "\n").last)

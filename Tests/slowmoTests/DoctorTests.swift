@@ -37,7 +37,7 @@ struct DoctorTests {
     )
   }
 
-  @Test func `A working camera on a healthy machine has no problems`() async throws {
+  @Test func `The command doctor finds no problem with a working camera`() async throws {
     let (finished, document) = try await doctor("hfr-usb", "/dev/fakevideo0 --directory /dev/shm")
     #expect(document.problems == [] && document.ok, "\(finished.output)")
     #expect(finished.status == 0 && document.device == "/dev/fakevideo0")
@@ -48,7 +48,7 @@ struct DoctorTests {
   @Test(arguments: [
     ("hfr-usb busy=1", "holders"), ("hfr-usb fail=QUERYCAP:EACCES", "permissions"),
   ])
-  func `A busy or forbidden camera is reported as a problem`(
+  func `The command doctor reports a busy or inaccessible camera`(
     cameras: String, name: String
   ) async throws {
     let (finished, document) = try await doctor(cameras, "/dev/fakevideo0 --directory /dev/shm")
@@ -58,14 +58,14 @@ struct DoctorTests {
     #expect(check.found.contains("/dev/fakevideo0") && check.advice != nil, "\(check)")
   }
 
-  @Test func `A small memory limit is reported as a problem`() async throws {
+  @Test func `The command doctor reports a small memory limit`() async throws {
     let (finished, document) = try await doctor(
       nil, "synthetic --directory /dev/shm", before: "ulimit -v 700000")
     #expect(document.problems == ["memory"], "\(finished.output)")
     #expect(finished.status == 10)
   }
 
-  @Test func `A slow disk is reported as a problem`() async throws {
+  @Test func `The command doctor reports a slow disk`() async throws {
     let scratch = try Scratch(in: "/var/tmp")
     // The disk test syncs each block of 4 MiB. Here, each sync takes one more second.
     let (finished, document) = try await doctor(
@@ -94,7 +94,7 @@ struct DoctorTests {
     }
   }
 
-  @Test func `Missing devices and directories are errors of slowmo doctor`() async throws {
+  @Test func `The command doctor fails on a missing device or directory`() async throws {
     let device = try await slowmo("doctor", "/dev/video99", "--json")
     #expect(device.status == 69 && device.output.contains("device_not_found"))
     let directory = try await slowmo("doctor", "--directory", "/nowhere")

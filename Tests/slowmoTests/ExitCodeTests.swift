@@ -21,7 +21,7 @@ struct ExitCodeTests {
        "duration": {"OTIO_SCHEMA": "RationalTime.1", "value": 24, "rate": 24}}}]}]}}
     """
 
-  @Test func `Fixtures cover each documented exit code but internal errors`() throws {
+  @Test func `Fixtures have every exit code except that of internal errors`() throws {
     let help = try String(
       contentsOfFile: ContractFixtures.path("help/slowmo.txt"), encoding: .utf8)
     let documented = try #require(help.firstMatch(of: /EXIT CODES: ([^.]*)\./)).output.1

@@ -65,7 +65,9 @@ struct ForeignFileTests {
   }
 
   @Test(arguments: ["avi", "mkv", "flv"])
-  func `A truncated file is reported and its frames are exported`(container: String) async throws {
+  func `A truncated AVI or MKV or FLV file is reported and exported`(
+    container: String
+  ) async throws {
     let whole = try await clip("whole.\(container)", ["-c:v", "flv1"])
     let bytes = try bytes(of: whole)
     #expect(try Asset(path: whole).truncation == nil)
@@ -84,7 +86,7 @@ struct ForeignFileTests {
     #expect(try Asset(path: copied).videoTrack?.frameCount == readable)
   }
 
-  @Test func `The error for a playlist is one short line`() async throws {
+  @Test func `The error for an HLS playlist as input is one short line`() async throws {
     let list = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nother.ts\n#EXT-X-ENDLIST\n"
     let path = try scratch.write(Array(list.utf8), as: "list.m3u8")
     let refused = try await slowmo("info", path)
@@ -93,7 +95,7 @@ struct ForeignFileTests {
     #expect(!refused.errors.contains("whitelist"))
   }
 
-  @Test func `The error for a start inside a GOP suggests --on-error`() async throws {
+  @Test func `The error for a file cut inside a GOP suggests --on-error`() async throws {
     let whole = try await clip("whole.ts", ["-c:v", "libx264", "-g", "10"], frames: 30)
     let bytes = try bytes(of: whole)
     let packets = bytes.count / 188
@@ -124,7 +126,7 @@ struct ForeignFileTests {
     #expect(video["mirrored"] as? Bool == true && video["rotation"] as? Int == 0)
   }
 
-  @Test func `The error for a project without media names the reason`() async throws {
+  @Test func `A project with only titles fails because it has no media`() async throws {
     let project = """
       <fcpxml version="1.9"><resources/><project><sequence><spine>
       <title name="Hello" offset="0s" duration="1s"/></spine></sequence></project></fcpxml>

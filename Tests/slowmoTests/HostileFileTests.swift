@@ -94,7 +94,7 @@ struct HostileFileTests {
     }
   }
 
-  @Test func `A crash under a memory limit prints one line`() async throws {
+  @Test func `A crash under a memory limit prints one error line`() async throws {
     let script = """
       ulimit -v 4000000
       "$1" devices --watch >devices 2>errors &
@@ -132,7 +132,7 @@ struct HostileFileTests {
     #expect(finished.status == 0, "\(finished.errors)")
   }
 
-  @Test func `The --exec command gets the path in an environment variable`() async throws {
+  @Test func `The --exec command gets the movie path in SLOWMO_FILE`() async throws {
     let name = "$(touch owned) `touch owned` a'b.mov"
     let script = """
       "$1" record 'synthetic:160x120@240?pace=max' -o "$2" -t 0.1 --progress none \\
@@ -144,7 +144,7 @@ struct HostileFileTests {
     #expect(try Set(scratch.names()) == ["found", name])
   }
 
-  @Test func `A new shard overwrites only an older shard`() async throws {
+  @Test func `A shard overwrites an older shard but no other file`() async throws {
     let take = try await Takes.plain()
     let made = try await slowmo(
       "retime", take, "-o", scratch.file("p.otio"), "--range", "1..1.1", "--speed", "1/4")

@@ -13,7 +13,7 @@ struct MeasuringTests {
 
   // Tracking by color ends before the dashed line, which has the color of the ball.
   @Test(arguments: [("patch", "0.2", 103, "0.8", 144), ("color", "0.1", 143, "0.28", 44)])
-  func `A tracked ball has the position and speed of its formula`(
+  func `Tracking measures the known position and speed of a ball`(
     method: String, start: String, top: Int, end: String, count: Int
   ) async throws {
     let scratch = try Scratch()
@@ -136,7 +136,7 @@ struct MeasuringTests {
     #expect(try scratch.names().isEmpty)
   }
 
-  @Test func `The angle at coinciding points is null`() async throws {
+  @Test func `An angle whose points coincide is null in JSON`() async throws {
     let take = try await Takes.plain()
     let arguments = ["measure", take, "--at", "0", "--points", "0,0 1e-170,0 1,1"]
     let table = try await run(slowmoPath, arguments)
@@ -147,7 +147,7 @@ struct MeasuringTests {
     #expect(measured[0]["pixels"] as? Double == 0 && measured[2]["degrees"] is NSNull)
   }
 
-  @Test func `A signal ends the command still that waits for a named pipe`() async throws {
+  @Test func `SIGTERM ends the still command that waits for a named pipe`() async throws {
     let scratch = try Scratch()
     let script = """
       mkfifo pipe.png

@@ -101,7 +101,7 @@ struct PaintedSlotTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `Output frames show the source frames of a reference model`(kind: Kind) async throws {
+  func `Output frames show the source frames that a model predicts`(kind: Kind) async throws {
     let directory = try Scratch()
     let (asset, numbers) = try await take(kind, in: directory)
     let source = try asset.mediaSource()
@@ -170,7 +170,7 @@ struct PaintedSlotTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `A project cut at frame numbers has exactly these frames`(kind: Kind) async throws {
+  func `A clip cut at frame numbers exports exactly these frames`(kind: Kind) async throws {
     let directory = try Scratch()
     let (asset, numbers) = try await take(kind, in: directory)
     try #require(numbers.count >= 119)

@@ -18,7 +18,7 @@ struct PitchTests {
     return try await run(slowmoPath, arguments, in: scratch.path)
   }
 
-  @Test func `The low-quality pitch rejects or snaps unsupported speeds`() async throws {
+  @Test func `Low-quality pitch rejects unsupported speeds unless snapped`() async throws {
     let refused = try await retime("low-quality", speed: "1/8")
     #expect(refused.status == 64)
     #expect(try scratch.names() == [])

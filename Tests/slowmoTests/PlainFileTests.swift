@@ -10,7 +10,7 @@ struct PlainFileTests {
     Program.isInstalled)
 
   @Test(.enabled(if: hasReaders, "ffprobe, GStreamer or mediainfo is not installed"))
-  func `FFmpeg and two other readers find all frames of a take`() async throws {
+  func `FFmpeg and GStreamer and MediaInfo read all frames of a take`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let took = try await slowmo(

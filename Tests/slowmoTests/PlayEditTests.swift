@@ -53,7 +53,7 @@ struct PlayEditTests {
   }
 
   @Test(arguments: [["edited.otio"], ["edited.mov"], ["edited.mp4", "--fps", "30"]])
-  func `Keys set a slow range and a mark that are in the output`(_ output: [String]) async throws {
+  func `A slow range and a mark set by player keys are exported`(_ output: [String]) async throws {
     let finished = try await play(
       Self.keys, ["--progress", "none", "-o"] + output)
     try #require(finished.status == 0, "\(finished.errors)")
@@ -77,7 +77,7 @@ struct PlayEditTests {
     #expect(try marks(info) == ["mark1 1000000000 \(frame)"])
   }
 
-  @Test func `Named marks stand for times and are moved by an export`() async throws {
+  @Test func `Named marks stand for times and move with retimed frames`() async throws {
     let made = try await play(Self.keys, "-o", "marked.mov", "--progress", "none")
     try #require(made.status == 0, "\(made.errors)")
     let frame = try await document("frames", "marked.mov", "--at", "@mark1", "-o", "mark.png")

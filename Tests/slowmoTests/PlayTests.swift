@@ -33,7 +33,7 @@ struct PlayTests {
     #expect(states.suffix(3) == ["playing", "ended", "closed"])
   }
 
-  @Test func `A key script controls playback and ends with its last line`() async throws {
+  @Test func `Keys from a script pause and step and quit the player`() async throws {
     let keys = """
       # Pause, two steps from the start, and back at half speed.
       0 space
@@ -107,7 +107,7 @@ struct PlayTests {
     #expect(finished.errors.split(separator: "\n").count == 1)
   }
 
-  @Test func `Playback without an audio card uses the clock and warns`() async throws {
+  @Test func `Without an audio card play warns and uses the system clock`() async throws {
     let take = try await Takes.plain()
     let finished = try await run(
       slowmoPath, ["play", take, "--terminal", "--audio", "hw:29,0", "--range", "0..0.1"],
@@ -132,7 +132,7 @@ struct PlayTests {
     #expect(document["due"] as? Int == 24 && document["duration_ns"] as? Int == 200_000_000)
   }
 
-  @Test func `Playback speeds outside of the range are rejected`() async throws {
+  @Test func `Playback speeds outside 1/32 to 32 are rejected`() async throws {
     #expect(try await play("--speed", "40").status == 64)
     #expect(try await play("--speed", "1/40").status == 64)
     #expect(try await play("--refresh", "0.5").status == 64)

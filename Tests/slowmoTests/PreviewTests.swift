@@ -67,7 +67,7 @@ struct PreviewTests {
     #expect(try await DocumentTests().misfit(finished.output, verb: "preview", scratch) == nil)
   }
 
-  @Test func `Preview counts include frames shown before a delay is set`() async throws {
+  @Test func `Frames shown before a preview delay is set stay counted`() async throws {
     _ = try scratch.write(Array("1 up\n1.1 q\n".utf8), as: "keys.txt")
     let finished = try await windowed(
       "preview", "synthetic:320x240@60", "--script", "keys.txt", "--json")
@@ -125,7 +125,7 @@ struct PreviewTests {
     }
   }
 
-  @Test func `Frame counts of a replaced preview output are added`() {
+  @Test func `A new preview output adds the frame counts of the old one`() {
     var before = DataOutputLedger()
     (before.offered, before.delivered, before.waiting) = (10, 7, 1)
     before.dropped = [.frameWasLate: 2]

@@ -80,7 +80,7 @@ struct ProgressEventTests {
     }
   }
 
-  @Test func `Drop and trigger events of JSON progress have all values`() async throws {
+  @Test func `Drop and trigger events of JSON progress have no null values`() async throws {
     let scratch = try Scratch()
     let lossy = [
       "record", "synthetic:160x120@240?drop=20%&seed=7&pace=max", "-o", "a.mov", "--frames", "48",

@@ -12,7 +12,7 @@ struct ProjectFormatsTests {
     (try finished.document()["error"] as? [String: Any])?["code"] as? String
   }
 
-  @Test func `Exporting LLC and EDL and FCPXML projects gives exact frames`() async throws {
+  @Test func `LLC and EDL and FCPXML projects export exactly the cut range`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let llc =
@@ -59,7 +59,7 @@ struct ProjectFormatsTests {
     #expect(movie.status == 65)
   }
 
-  @Test func `Exporting a Samsung slow-motion clip slows its range`() async throws {
+  @Test func `Exporting a Samsung slow-motion clip slows the marked range`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     func bytes(_ number: Int) -> [UInt8] {

@@ -110,7 +110,7 @@ struct RawFrameTests {
     }
   }
 
-  @Test func `Closing the reading end ends raw frame output without error`() async throws {
+  @Test func `Closing the output pipe ends raw frame export without error`() async throws {
     _ = try clip(40)
     for line in [
       "\"$1\" frames clip.mov --raw rgb24 -o - 2>errors | head -c 10000 | wc -c >count",

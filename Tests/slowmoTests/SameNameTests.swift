@@ -66,7 +66,7 @@ struct SameNameTests {
     return MovieSummary(width: width, count: try #require(count))
   }
 
-  @Test func `Two commands with one output leave the successful movie`() async throws {
+  @Test func `If two commands write one file the successful movie stays`() async throws {
     var random = SystemRandomNumberGenerator()
     let pairs = RunSize.cases(6, full: 200)
     let sources = try Scratch()

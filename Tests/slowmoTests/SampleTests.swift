@@ -32,7 +32,7 @@ struct SampleTests {
     #expect(dynamic.output.contains("libEGL") && dynamic.output.contains("libGLES"))
   }
 
-  @Test func `The sample FramesToPNG writes its chosen frames as PNG`() async throws {
+  @Test func `The sample FramesToPNG writes five frames as PNG files`() async throws {
     let scratch = try Scratch()
     let finished = try await run(program("FramesToPNG"), [], in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")

@@ -77,7 +77,7 @@ struct SegmentedRecordTests {
     ["--tag", "make"], ["--tag", "=Acme"], ["--tag", "com.overcrank.recording=x"],
     ["--location", "+91+000/"], ["--location", "Bern"], ["--location", "-90.1+000/"],
   ])
-  func `Invalid options of segments and tags prevent a recording`(options: [String]) async throws {
+  func `Invalid segment or tag options prevent a recording`(options: [String]) async throws {
     let scratch = try Scratch()
     let output = options.contains("-o") ? [] : ["-o", "a.mov"]
     let finished = try await run(

@@ -22,7 +22,7 @@ struct SignalTests {
   }
 
   @Test(arguments: ["INT", "TERM", "HUP"])
-  func `The first signal finishes a take with success`(signal: String) async throws {
+  func `The first signal ends a take and the command succeeds`(signal: String) async throws {
     let scratch = try Scratch()
     let finished = try await interrupted(by: signal, scratch)
     #expect(finished.status == 0, "\(finished.errors)")
@@ -128,7 +128,7 @@ struct SignalTests {
     #expect(try scratch.names().contains("done"))
   }
 
-  @Test func `A killed take leaves a playable movie`() async throws {
+  @Test func `A take killed by SIGKILL leaves a playable movie`() async throws {
     let scratch = try Scratch()
     let finished = try await interrupted(by: "KILL", scratch)
     #expect(finished.status == 137)

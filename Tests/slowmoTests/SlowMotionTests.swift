@@ -29,7 +29,7 @@ struct SlowMotionTests {
     #expect(jumps.count > 10)
   }
 
-  @Test func `The option --copy at 1/8 speed gives exact frame times`() async throws {
+  @Test func `Frames copied at 1/8 speed have exactly the stretched times`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let slow = scratch.file("slow.mov")
@@ -63,7 +63,7 @@ struct SlowMotionTests {
     #expect(result.audioTrack?.sampleCount == 528_000)
   }
 
-  @Test func `Each frame of an export at 30 fps shows the last frame due`() async throws {
+  @Test func `An export at 30 fps shows the source frame due at each time`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let (copied, constant) = (scratch.file("slow.mov"), scratch.file("slow.mp4"))
@@ -92,7 +92,7 @@ struct SlowMotionTests {
     #expect(try await packetRate(constant) == "30/1")
   }
 
-  @Test func `Video with several speed ranges ends with its audio`() async throws {
+  @Test func `Video and audio with several speed ranges end together`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let path = scratch.file("two.mov")

@@ -17,7 +17,7 @@ struct StandardInputTests {
     "doctor --directory /dev/shm", "record nosuch -o a.mov", "nonsense",
   ]
 
-  @Test func `Each command ends although standard input gives nothing`() async throws {
+  @Test func `Each command ends even if standard input is closed or silent`() async throws {
     let take = try await Takes.plain()
     for input in ["<&-", "<pipe"] {
       let scratch = try Scratch()

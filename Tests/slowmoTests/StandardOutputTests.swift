@@ -61,7 +61,7 @@ struct StandardOutputTests {
     }
   }
 
-  @Test func `A take is kept if its report cannot be written to output`() async throws {
+  @Test func `A take is kept if its report cannot be written to stdout`() async throws {
     let scratch = try Scratch()
     let finished = try await bash(
       """

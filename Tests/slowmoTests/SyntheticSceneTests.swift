@@ -16,7 +16,7 @@ struct SyntheticSceneTests {
       ("grey", "ffv1", "", 1.226, 1), ("mjpg", "copy", "&height=0.4&period=1/3", 0.4, 1 / 3.0),
       ("yuyv", "ffv1", "&period=700ms&height=1.3", 1.3, 0.7),
     ])
-  func `A recorded ball is within half a pixel of its formula`(
+  func `A recorded ball is within half a pixel of its computed path`(
     format: String, codec: String, options: String, height: Double, period: Double
   ) async throws {
     let scratch = try Scratch()

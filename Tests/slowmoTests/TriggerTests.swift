@@ -216,7 +216,7 @@ import Testing
     #expect((document["error"] as? [String: Any])?["code"] as? String == "cannot_create")
   }
 
-  @Test func `The option --min-free ends a take with little free space`() async throws {
+  @Test func `The option --min-free ends a take if free space is too low`() async throws {
     let scratch = try Scratch()
     let finished = try await record(
       "-o c{n}.mov --trigger key --repeat --min-free 999TiB", in: scratch,
@@ -297,7 +297,7 @@ import Testing
     #expect(decoded.status == 0 && decoded.errors.isEmpty, "\(decoded.errors)")
   }
 
-  @Test func `A take with --max-size stays below it and is complete`() async throws {
+  @Test func `A take with --max-size stays below the size and is complete`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:640x480@240?pace=max", "-o", scratch.file("a.mov"), "--max-size", "2MB",

@@ -118,7 +118,7 @@ struct TrimTests {
   }
 
   @Test(arguments: ["squeeze", "render"])
-  func `The cut policy does not change the frames of a trim`(boundary: String) async throws {
+  func `The policies squeeze and render trim to the same frames`(boundary: String) async throws {
     let source = try source(.reordered, hasAudio: false)
     for (text, frames) in Self.ranges {
       let trimmed = try await retimed(
@@ -133,7 +133,7 @@ struct TrimTests {
     #expect(refused.errors.contains("cut at 0.4 s or 0.6 s"), "\(refused.errors)")
   }
 
-  @Test func `Only intra-frame video can be copied at a negative speed`() async throws {
+  @Test func `Passthrough export reverses only intra-frame video`() async throws {
     let plain = try source(.plain)
     let half = ["--trim", "45f..113f", "--speed", "-1/2"]
     let rendered = try await retimed(plain, half + ["--fps", "50", "--pitch", "varispeed"])
@@ -160,7 +160,7 @@ struct TrimTests {
     #expect(clicks == (5...11).map { $0 * 4_800 - 21_600 })
   }
 
-  @Test func `Trimming shortens a speed range at the edge of the trim`() async throws {
+  @Test func `A speed range across the edge of a trim is shortened`() async throws {
     let source = try source(.plain)
     let inside = try await retimed(
       source, "--trim", "0.5..1.5", "--range", "100f..120f", "--speed", "1/2", "--copy", "--pitch",
