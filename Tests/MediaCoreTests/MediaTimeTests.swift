@@ -36,7 +36,7 @@ struct MediaTimeTests {
     }
   }
 
-  @Test func `The smallest time can be subtracted without an overflow`() throws {
+  @Test func `Subtracting the most negative time is exact or overflows`() throws {
     let least = MediaTime(seconds: .min)
     #expect(least - least == 0)
     #expect(try MediaTime(MediaTime(seconds: -1) - least) == MediaTime(seconds: .max))

@@ -51,7 +51,7 @@ struct RangeSyntaxTests {
   }
 
   @Test(
-    "Refuses a text that is not a range as a syntax error",
+    "A text that is not a time range is a syntax error",
     arguments: [
       "", " ", "+", "..", ".", "...", "....", "1", "1.5", "end", "1..2..3", "1...2", "1.. 2",
       "1 ..2",

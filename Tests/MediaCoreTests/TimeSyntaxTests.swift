@@ -42,7 +42,7 @@ struct TimeSyntaxTests {
   }
 
   @Test(
-    "Refuses a text that is not a time as a syntax error",
+    "A text that is not a time is a syntax error",
     arguments: [
       "", " ", "+", "-", ".", "..", "+1", "--1", "1 ", " 1", "1 s", "1e5", "nan", "inf", "0x10",
       ".5", "5.", "1.2.3", "1,5", "1_000", "1s2", "1M", "1H", "1h30", "30m1h", "1m1min", "1m1m",
@@ -106,7 +106,7 @@ struct TimeSyntaxTests {
     #expect(code { _ = try resolved(written) } == .outsideSource)
   }
 
-  @Test func `Refuses a time expression of a negative time or frame`() throws {
+  @Test func `A time expression cannot hold a negative time or frame`() throws {
     let negative = MediaTime(seconds: -1)
     #expect(code { _ = try TimeExpression(negative) } == .outsideSource)
     #expect(code { _ = try TimeExpression(beforeEnd: negative) } == .outsideSource)

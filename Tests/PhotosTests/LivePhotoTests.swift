@@ -261,7 +261,7 @@ struct LivePhotoTests {
     #expect(try PhotoCamera.number(in: bytes(of: path)) == 400)
   }
 
-  @Test func `A photo does not wait for a movie that cannot be recorded`() async throws {
+  @Test func `A Live Photo is taken even if its movie cannot be recorded`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     let path = scratch.file("a.jpg")
     var settings = settings(path)

@@ -142,7 +142,7 @@ struct PhotoFileTests {
     #expect([100, 95, 90, 75, 50, 1].map(PhotoWriter.quantizer) == [2, 2, 3, 8, 17, 31])
   }
 
-  @Test func `Adds the standard Huffman tables to a JPEG frame`() throws {
+  @Test func `Adds standard Huffman tables to a JPEG frame without tables`() throws {
     let frame = try MediaFrame.video(width: 64, height: 48, pixelFormat: .yuvj422p)
     for plane in 0..<3 {
       let count = frame.bytesPerRow(plane) * 48

@@ -75,7 +75,7 @@ struct FollowerTests {
     #expect(follower.currentTime.source?.frameIndex == 120)
   }
 
-  @Test func `Position text shows the frame and time and mark and speed`() throws {
+  @Test func `A playback position prints frame and time and mark and speed`() throws {
     let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)
     stage.player.seek(to: MediaTime(318, over: 240))

@@ -167,7 +167,7 @@ struct GoldenTableTests {
     #expect(found.isEmpty)
   }
 
-  @Test func `Playback continues at the same time after a rate change`() throws {
+  @Test func `A playback rate change does not move the playhead`() throws {
     let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)
     try stage.player.setRate(1)

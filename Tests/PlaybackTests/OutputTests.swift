@@ -98,7 +98,7 @@ struct OutputTests {
     }
   }
 
-  @Test func `Playback time includes the delay of the audio device`() throws {
+  @Test func `Playback time accounts for the delay of the audio device`() throws {
     let card = FakeOutputCard()
     try ALSASystem.$outputCalls.withValue(card) {
       let sink = ALSAAudioSink()

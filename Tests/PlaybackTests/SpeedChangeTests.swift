@@ -122,7 +122,7 @@ struct SpeedChangeTests {
     #expect(stage.player.rate == Rational(-9, over: 5))
   }
 
-  @Test func `Muting the player fades the audio to silence and back`() throws {
+  @Test func `Muting and unmuting the player fades the audio`() throws {
     let asset = try Movies.chirp(scratch, seconds: 10)
     let stage = try Stage(asset, hasAudio: true)
     try stage.player.setRate(1)

@@ -64,7 +64,7 @@ struct MetadataOutputTests {
     #expect(stored.map(\.frameIndex) == Array(1...Int64(stored.count)))
   }
 
-  @Test func `Reading codes of a movie gives the times of the frames`() async throws {
+  @Test func `Codes read from a movie have the times of their frames`() async throws {
     let scratch = try Scratch()
     let set = try await CodeFrames("--only", "code128", "BIB-9")
     try await set.writeMovie(scratch.file("bars.mov"), count: 12)

@@ -146,7 +146,7 @@ struct PointOfInterestFollowerTests {
     }
   }
 
-  @Test func `Leaves a camera without a region of interest unchanged`() async throws {
+  @Test func `Changes nothing on a camera without a region of interest`() async throws {
     let frame = try #require(try await frames().first)
     let machine = try FakeVideoSystemCalls("hfr-usb")
     try DeviceSystem.$calls.withValue(machine) {

@@ -163,7 +163,7 @@ struct FaultyCameraTests {
     #expect(report.ledger.stored == 20 && report.ledger.isBalanced)
   }
 
-  @Test func `A lost device leaves a playable movie and is reported`() throws {
+  @Test func `A take whose device is lost is playable and reports the loss`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(240)
     let gone = MediaError(.deviceLost, "gone", recovery: "plug it in")

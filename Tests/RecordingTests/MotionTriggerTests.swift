@@ -62,7 +62,7 @@ struct MotionTriggerTests {
     }
   }
 
-  @Test func `Motion in the camera image records a clip`() throws {
+  @Test func `Motion in the camera image triggers a clip`() throws {
     let scratch = try Scratch()
     let camera = try CaptureDevice.named("synthetic:160x120@120?pace=max")
     let session = try CaptureSession(device: camera, format: camera.fastestFormat())

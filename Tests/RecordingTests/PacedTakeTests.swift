@@ -62,7 +62,7 @@ import Testing
   @Test(arguments: [
     ("/yuyv", VideoOutputSettings.codec(.h264)), ("/yuyv", .ffv1), ("/mjpg", .passthrough),
   ])
-  func `A camera at maximum pace waits for the encoder without loss`(
+  func `A camera faster than real time waits for a slow encoder`(
     mode: String, codec: VideoOutputSettings
   ) throws {
     let scratch = try Scratch()
@@ -85,7 +85,7 @@ import Testing
   }
 
   @Test
-  func `A take at maximum pace can be stopped on a stalled disk`()
+  func `A take faster than real time can stop on a stalled disk`()
     throws
   {
     let scratch = try Scratch()

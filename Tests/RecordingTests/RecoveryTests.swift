@@ -230,7 +230,7 @@ struct RecoveryTests {
     }
   }
 
-  @Test func `Recovery leaves movies of other programs unchanged`() throws {
+  @Test func `Recovery leaves a file that it cannot repair unchanged`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     let unfinished = try Self.unfinished(try camera.frames(0..<45), camera: camera, in: scratch)

@@ -61,7 +61,7 @@ struct TakeTests {
     #expect(asset.audioTrack?.sampleCount == 24_000)
   }
 
-  @Test func `H.264 has a key frame every 250 ms and no reordered frames`() throws {
+  @Test func `Recorded H.264 has a key frame every 250 ms and no B-frames`() throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     _ = try take(

@@ -130,7 +130,7 @@ struct TimedMetadataTests {
         == [1, 20, 40].map { ExpectedValue(frame: $0 - 1, key: "number", value: .integer($0)) })
   }
 
-  @Test func `A metadata value is stored in the file with its frame`() throws {
+  @Test func `A metadata value is stored in the file that has its frame`() throws {
     let scratch = try Scratch()
     var settings = RecordingSettings(path: "")
     settings.limit = CaptureLimit(frameCount: 480)

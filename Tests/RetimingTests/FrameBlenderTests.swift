@@ -52,7 +52,7 @@ struct FrameBlenderTests {
     }
   }
 
-  @Test func `Black and white frames are blended in linear light`() throws {
+  @Test func `A black and a white frame are blended in linear light`() throws {
     let transfer = TransferFunction(curve: .bt709, red: 0.2126, blue: 0.0722)
     let blender = try #require(
       FrameBlender(

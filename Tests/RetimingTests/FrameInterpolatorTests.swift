@@ -63,7 +63,7 @@ struct FrameInterpolatorTests {
 
   @Test(
     arguments: ["yuv420p", "yuv422p", "yuv420p10le", "gray"], [(33, 35), (64, 47), (131, 96)])
-  func `A static background is equal with and without SIMD`(
+  func `A static background is interpolated equally without SIMD`(
     name: String, size: (Int, Int)
   ) throws {
     let format = try #require(LibAVPixelFormat(named: name))

@@ -143,7 +143,7 @@ struct TextureTests {
     mutating func release() { sample = nil }
   }
 
-  @Test func `A texture keeps its frame buffer until the frame is drawn`()
+  @Test func `A texture keeps the camera buffer until the frame is drawn`()
     async throws
   {
     var captured = try await Captured("/yuyv")

@@ -180,7 +180,7 @@ struct DeviceHolderTests {
     #expect(holders.map(\.process).contains(other.processIdentifier))
   }
 
-  @Test func `No process is reported to have a missing device open`() {
+  @Test func `The search for users of a missing device finds no process`() {
     #expect(DeviceHolder.find(of: "/dev/video-none") == [])
   }
 }

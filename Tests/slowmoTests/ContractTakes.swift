@@ -46,7 +46,7 @@ enum ContractTakes {
 @Suite(.serialized, .enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
 struct ContractTakeTests {
   @Test(arguments: ContractTakes.finished)
-  func `The output of reading a finished take matches its fixture`(name: String) async throws {
+  func `Command output about a finished take matches its fixture`(name: String) async throws {
     let scratch = try Scratch()
     try await ContractTakes.unpack(name, into: scratch)
     var transcript = Transcript(in: scratch)
@@ -55,7 +55,7 @@ struct ContractTakeTests {
   }
 
   @Test(arguments: ContractTakes.killed)
-  func `Reading and recovering a killed take matches its fixture`(name: String) async throws {
+  func `Command output about a killed take matches its fixture`(name: String) async throws {
     let scratch = try Scratch()
     try await ContractTakes.unpack(name, into: scratch)
     var transcript = Transcript(in: scratch)

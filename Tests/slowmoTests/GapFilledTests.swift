@@ -50,7 +50,7 @@ struct GapFilledTests {
     #expect(part.frameTimingRows().allSatisfy { $0.isDuplicate == nil })
   }
 
-  @Test func `With --csv - standard output has only the frame table`() async throws {
+  @Test func `Standard output has only the frame table if --csv is -`() async throws {
     try clip()
     let finished = try await slowmo(
       "retime", "clip.mov", "-o", "even.mp4", "--for", "opencv", "--csv", "-", in: scratch.path)

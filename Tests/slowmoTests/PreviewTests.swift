@@ -221,7 +221,7 @@ struct PreviewTests {
     #expect(finished.status == 64, "\(finished.errors)")
   }
 
-  @Test func `Only terminal cells that change are written again`() throws {
+  @Test func `The terminal preview rewrites only cells that change`() throws {
     var canvas = HalfBlockCanvas()
     canvas.resize(columns: 2, rows: 2)
     #expect(canvas.pixelWidth == 2 && canvas.pixelHeight == 2)

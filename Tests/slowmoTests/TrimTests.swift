@@ -208,7 +208,7 @@ struct TrimTests {
     }
   }
 
-  @Test func `Several --trim ranges equal a project of these ranges`() async throws {
+  @Test func `Several --trim ranges export the same frames as a project`() async throws {
     let source = try source(.reordered)
     let joined = try await retimed(
       source, "--trim", "120f..143f", "--trim", "20f..31f", "--trim", "31f..40f", "--copy")
