@@ -21,7 +21,7 @@ struct ClockTests {
   }
 
   @Test(
-    "A time as clock text is rounded in the requested direction",
+    "A printed clock time is rounded in the requested direction",
     arguments: [
       (TimeRounding.towardZero, "0:01.9", "-0:01.9"),
       (.awayFromZero, "0:02.0", "-0:02.0"),
@@ -35,7 +35,7 @@ struct ClockTests {
     #expect(MediaTime(microseconds: -1_950_000).clock(decimals: 1, rounding: rounding) == below)
   }
 
-  @Test func `A time as clock text parses as the rounded time`() {
+  @Test func `A printed clock time parses as the rounded time`() {
     forAll(20_000) { random in
       let time = try random.writableTime()
       let text = time.clock(rounding: .towardZero)
@@ -66,7 +66,7 @@ struct ClockTests {
       try TimeRange(start: min(time, .zero), end: max(time, .zero)).displayText.contains(short))
   }
 
-  @Test func `A time as clock text has at most 9 decimals`() async {
+  @Test func `A printed clock time has at most 9 decimals`() async {
     await #expect(processExitsWith: .failure) {
       _ = MediaTime.zero.clock(decimals: 10, rounding: .towardZero)
     }

@@ -120,7 +120,7 @@ struct PlaybackMappingTests {
     #expect(tick == 8 * 240_000)
   }
 
-  @Test func `A freeze frame shows one instant during its target range`() throws {
+  @Test func `A freeze frame maps its target range to one source time`() throws {
     let held = try PlaybackMapping(
       holding: MediaTime(seconds: 3),
       target: TimeRange(start: MediaTime(seconds: 1), end: MediaTime(seconds: 5)))

@@ -30,7 +30,7 @@ struct OutputFrameGridTests {
     #expect(slots.count == expected)
   }
 
-  @Test func `The output frame grid refuses an invalid duration or tick`() throws {
+  @Test func `The output frame grid refuses invalid durations`() throws {
     let rate = FrameRate(30)
     for (duration, tick) in [(Rational(0), Rational(0)), (Rational(1), Rational(-1))] {
       let error = #expect(throws: MediaError.self) {

@@ -252,7 +252,7 @@ struct ControlTests {
     }
   }
 
-  @Test func `A refused V4L2 priority change is reported as busy`() throws {
+  @Test func `A refused V4L2 priority change gives a device busy error`() throws {
     let driver = ScriptedControls([])
     try withDevice(driver) { device in
       #expect(try device.priority() == .interactive)

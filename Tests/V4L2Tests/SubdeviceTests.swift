@@ -16,7 +16,7 @@ struct SubdeviceTests {
     try Data(text.utf8).write(to: file)
   }
 
-  @Test func `Finds subdevices and LEDs of a camera by its media device`()
+  @Test func `Finds subdevices and LEDs of a camera in its media device`()
     throws
   {
     let scratch = try Scratch()

@@ -271,7 +271,7 @@ struct TrimTests {
     #expect(held.duration == MediaTime(seconds: 2))
   }
 
-  @Test func `A speed preset uses the given speed and width`() async throws {
+  @Test func `A speed preset uses the given speed and duration`() async throws {
     let source = try source(.mjpeg)
     // Around the given time, 0.6 s play at 1/4 speed: a third before and two thirds after. A ramp
     // of 0.3 s is on each side.
