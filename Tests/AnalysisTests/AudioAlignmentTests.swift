@@ -49,7 +49,7 @@ struct AudioAlignmentTests {
         shifted.real[index] = Float(x * cos(angle) - y * sin(angle))
         shifted.imaginary[index] = Float(x * sin(angle) + y * cos(angle))
       }
-      // With swapped parts, the forward transform is the inverse transform.
+      // With real and imaginary parts swapped, the forward transform is the inverse transform.
       transform.transform(&imaginary, &real)
       transform.transform(&shifted.imaginary, &shifted.real)
       let power = real.reduce(0.0) { $0 + Double($1 * $1) } / Double(count)

@@ -120,8 +120,8 @@ struct TimingAuditTests {
     func pixel(_ x: Int, _ y: Int) -> [UInt8] {
       Array(image.bytes[(y * 1_200 + x) * 3..<(y * 1_200 + x) * 3 + 3])
     }
-    // The gap is after frame 79 of 165 periods. It is the highest mark and ends a tenth below the
-    // top of the axis.
+    // In the chart, the mark of the gap is after frame 79 of 165 periods. It is the highest mark,
+    // and ends a tenth below the top of the axis.
     let gap = 110 + Int(79.0 / 164 * 1_059)
     #expect(pixel(gap, 390 - Int(280 / 1.1)) == [200, 36, 36])
     #expect(pixel(110 + Int(30.0 / 164 * 1_059), 120) == [224, 142, 0])

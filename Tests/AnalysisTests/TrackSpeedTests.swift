@@ -24,7 +24,7 @@ struct TrackSpeedTests {
     var acceleration: Double { self == .accelerated ? 0.4 : 0 }
   }
 
-  /// This runs 20 times, or 100 times in a full test run.
+  /// Each motion is tracked 20 times with other noise, or 100 times in a full test run.
   @Test(arguments: ObjectTracker.Method.allCases, Motion.allCases)
   func `The uncertainty covers the true speed of a tracked object`(
     method: ObjectTracker.Method, motion: Motion
@@ -146,7 +146,7 @@ struct TrackSpeedTests {
 
   /// Tracks without five consecutive known positions.
   ///
-  /// The scatter of the positions must widen the intervals.
+  /// The scatter of the positions must widen the uncertainty intervals.
   @Test(arguments: [1.0, 3, 10], [3, 4, 28])
   func `Scattered positions of a short track widen speed uncertainty`(scatter: Double, count: Int) {
     var tally = IntervalTally()

@@ -50,7 +50,7 @@ struct AudioTapTests {
 
   /// The reference model of the tap.
   ///
-  /// It keeps the newest blocks, as long as they fit together.
+  /// It keeps the newest blocks whose total length does not exceed the capacity.
   private struct Model {
     var blocks: [Known] = []
     let seconds: Int

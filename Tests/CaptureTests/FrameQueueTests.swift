@@ -39,8 +39,8 @@ struct FrameQueueTests {
       }
       queue.close()
     }
-    // Reports that exceed the capacity would make a program skip frames although the queue is
-    // empty.
+    // The reported fill level must never exceed the capacity. Otherwise, a program would skip
+    // frames although the queue is empty.
     let observer = try BlockingThread {
       while !queue.isClosed {
         if queue.boundBytes > queue.capacity { excess.add(1, ordering: .relaxed) }

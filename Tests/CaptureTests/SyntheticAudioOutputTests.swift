@@ -41,7 +41,8 @@ struct SyntheticAudioOutputTests {
     #expect(audio.ledger.isBalanced)
     // After a restart, positions begin at 0 again.
     try await session.startRunning()
-    // Old blocks that waited come first. Samples lost at the start are reported as a gap from 0.
+    // Blocks from before the restart may come first. In the first block after the restart, all
+    // samples before the position of the block are reported as a gap.
     while let block = try await blocks.next(),
       block.position != block.gapBefore?.sampleCount ?? 0
     {}

@@ -12,7 +12,7 @@ import Testing
 @testable import OvercrankDisplay
 @testable import OvercrankPlayback
 
-/// The pixels of a window that uses SDL's driver without a screen.
+/// The pixels of a window that uses SDL's dummy video driver, which needs no display.
 ///
 /// SDL has one event queue, so the tests run one after the other.
 @Suite(.serialized)
@@ -83,7 +83,7 @@ struct PlayerWindowTests {
     #expect(try stage.number() == 130)
     stage.window.post(.released(.left))
     #expect(stage.window.takeInput().isEmpty)
-    // Playback continues from there at the previous rate.
+    // Playback continues from the frame at which the drag ended, at the previous rate.
     stage.player.decodePending()
     #expect(stage.player.rate == 1)
     try stage.advance(by: 50_000_000)

@@ -145,7 +145,7 @@ struct TracksTests {
       try composition.setSpeedRamp(ramp, in: .of(0, 2))
     }
     #expect(error?.code == .cutInRamp)
-    // A cut between two ranges that continue each other is not a cut.
+    // The second range continues the first one, so no cut prevents a ramp across both.
     var cut = Composition()
     try cut.insertTimeRange(.of(0, 2), of: clip, at: .zero)
     try cut.insertTimeRange(.of(2, 4), of: clip, at: MediaTime(seconds: 2))

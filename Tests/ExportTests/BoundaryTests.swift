@@ -204,7 +204,8 @@ struct BoundaryTests {
       #expect(error.message.contains("HEVC frames cannot be encoded between copies"), "\(error)")
       #expect(error.recoverySuggestion.contains("cut at 0 s or 0.8 s"), "\(error)")
     }
-    // A cut that needs few frames hides them, whatever the codec.
+    // If a cut needs only a few earlier frames, these frames are hidden, even in a codec that cannot
+    // be encoded at cuts.
     let near = try composition(of: hevc, [(0, 520), (200, 700)])
     #expect(try ExportSession(near, of: hevc).plan(settings(.auto)).framesHidden >= 20)
   }

@@ -332,7 +332,8 @@ private struct Plan {
     if position != wanted.count {
       outcome.complaints.append("\(position) of \(wanted.count) frames")
     }
-    // An encoded frame may be identical to its source frame, so the count may be lower.
+    // An encoded frame may be identical to its source frame. So there may be fewer frames that
+    // differ from the source than frames that were encoded.
     if strangers.count > Int(report.framesEncoded) {
       outcome.complaints.append(
         "\(strangers.count) other frames, \(report.framesEncoded) encoded")

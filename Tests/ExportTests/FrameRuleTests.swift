@@ -102,8 +102,8 @@ struct FrameRuleTests {
         late * Rational(2) <= perSlot, holder < frame,
         segment(holder) == segment(frame)
       else { return false }
-      // The frame that is shown there now must first move to another output frame, if this is its
-      // only one.
+      // The frame in this output frame must first move to another output frame, if no other output
+      // frame shows it.
       if due.count(where: { $0 == holder }) < 2 {
         guard try move(holder, &due) else { return false }
       }

@@ -27,8 +27,10 @@ struct MotionTests {
     try asset.times().lastIndex { isBefore ? $0 < time : $0 <= time }
   }
 
-  /// The source frame that an output frame at an instant must show: the frame that is due, or one
-  /// that is late by no more than its time may be.
+  /// The source frame that an output frame at an instant must show.
+  ///
+  /// It is the last frame that is due by then. A frame also counts as due if it is late by no more
+  /// than the rounding and jitter of its source's frame times.
   private func expected(
     _ composition: Composition, _ asset: Asset, at instant: Rational
   ) throws -> Int? {

@@ -52,8 +52,8 @@ struct BackgroundWriterTests {
   @Test func `A full pipe does not block the caller of a background writer`() throws {
     let count = try fill()
     let writer = BackgroundWriter(ends.writeEnd, capacity: 1_000)
-    // The writer thread takes the first line, at the latest when the other lines have filled the
-    // queue.
+    // The writer thread takes the first line from the queue. If it is slow, it does so only after
+    // the other lines have filled the queue.
     for number in 0..<1_000 { write("line \(number)", writer) }
     #expect(!writer.drain(withinMilliseconds: 1))
     #expect((800..<1_000).contains(writer.droppedCount))

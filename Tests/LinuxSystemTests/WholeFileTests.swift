@@ -222,7 +222,7 @@ struct UnfinishedFilesTests {
       let seen = UnfinishedFiles.finishedCount
       var whole = try WholeFile(creating: scratch.file("b"), overwrites: false)
       try whole.finish()
-      // A file was finished after the count was taken, so the process continues.
+      // The second file was finished after `seen` was read, so this call must not end the process.
       UnfinishedFiles.end(ifFinished: seen, { true }, { exit(1) })
       UnfinishedFiles.end(ifFinished: UnfinishedFiles.finishedCount, { false }, { exit(2) })
       guard try scratch.names().count == 2 else { exit(3) }

@@ -41,7 +41,7 @@ struct ClockTests {
       let text = time.clock(rounding: .towardZero)
       let expected = try Rational(
         (time.seconds * Rational(1000)).rounded(.towardZero), over: 1000)
-      // Only a huge number of hours with thousandths of a second does not fit a time.
+      // Only a time of very many hours, in thousandths of a second, exceeds 64 bits.
       guard Int64(exactly: expected.numerator) != nil else { return nil }
       return try MediaTime(parsing: text).seconds == expected ? nil : "\(time) reads as \(text)"
     }

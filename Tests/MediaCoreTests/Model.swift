@@ -95,7 +95,7 @@ func complaint(
   }
 }
 
-/// Checks a result that is the invalid number if it overflows.
+/// Checks a result, which is the invalid number in case of an overflow.
 func complaint(
   _ number: Rational, expected: Fraction, mayOverflow: Bool = false
 ) -> String? {

@@ -211,7 +211,7 @@ private struct PlaybackModel {
     _ tick: PlaybackTicks.RoundedTick, ofSource time: Fraction, timescale: Int32,
     rounding: TimeRounding
   ) -> String? {
-    // The next lower tick is found by bisection. The bisection begins near the tick that was found,
+    // The next lower tick is found by bisection. The bisection begins near the tick under test,
     // after a check that the exact instant is there.
     let scale = BigInt(timescale)
     func instant(_ twice: BigInt) -> Fraction { Fraction(twice, 2 * scale) }
@@ -232,7 +232,7 @@ private struct PlaybackModel {
     let quarters = Fraction(2 * low + (isOnHalf ? 0 : 1), 4)
     let expected = quarters.rounded(rounding, isFiner: false)
     guard BigInt(tick.ticks) == expected else { return "\(tick.ticks), not \(expected)" }
-    // The stated error is at least the true error, and not much larger.
+    // The reported rounding error is at least the true error, and not much larger.
     let error = Fraction(tick.error)
     let position = Fraction(BigInt(tick.ticks), scale)
     let slack = Fraction(1, 64 * scale)

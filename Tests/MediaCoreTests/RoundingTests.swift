@@ -3,7 +3,7 @@
 import OvercrankMediaCore
 import Testing
 
-/// Each rounding as a readable table.
+/// The results of each rounding mode, in tables.
 struct RoundingTests {
   @Test(
     "Each rounding mode is exact for halves and thirds",

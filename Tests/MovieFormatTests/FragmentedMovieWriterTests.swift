@@ -101,7 +101,8 @@ import Testing
     let path = scratch.file("a.mov")
     var random = SeededGenerator(seed: seed &* 77)
     let samples = Self.samples(seed: seed, count: Int.random(in: 2...600, using: &random))
-    // A fragment of at most two samples ends early, before the fragment duration.
+    // A third of the movies have space for only two samples per fragment, so that fragments end
+    // before the fragment duration.
     let space = seed.isMultiple(of: 3) ? 2 : 80
     do {
       var movie = try Self.writer(path, samplesPerFragment: space)

@@ -115,8 +115,8 @@ struct PhotoLightTests {
     try await session.startRunning()
     var settings = PhotoSettings()
     settings.bracket = Array(repeating: .automatic(bias: 500), count: 1_000)
-    // The next exposure waits for the photo, so a stop while the second one is stored is early
-    // enough.
+    // The next exposure of the bracket is set only after the previous photo is stored. So a stop
+    // while the second photo is stored prevents the third.
     let scratch = try Scratch()
     settings.destination = .files { [output] photo in
       if photo.index == 1 { output.stopAll() }

@@ -34,8 +34,8 @@ struct PhotoOutputTests {
     var random = SeededGenerator(seed: 7)
     let scratch = try Scratch()
     let requests = Requests()
-    // As many captures may be pending as the output allows. Each finished capture allows another
-    // one.
+    // The output limits the number of pending captures to 48, so further requests wait until a
+    // capture has finished.
     let credits = DispatchSemaphore(value: 0)
     for _ in 0..<48 { credits.signal() }
     let frames = try PhotoCamera.frames(0..<frameCount)
@@ -46,7 +46,7 @@ struct PhotoOutputTests {
     var next = 0
     for (number, frame) in frames.enumerated() {
       steps.append(frame)
-      // The instants are on a grid of a quarter of a frame period.
+      // The photo requests come at multiples of a quarter of a frame period.
       while next < photoCount, instants[next] / 4 == number {
         let time = try PhotoCamera.time(number) + Int64(instants[next] % 4) * 1_041
         steps += [.action { credits.wait() }, requests.step(at: time)]

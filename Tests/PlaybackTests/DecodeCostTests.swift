@@ -27,7 +27,7 @@ struct DecodeCostTests {
     for frame: Int64 in [430, 75, 299, 181, 359, 62, 477] {
       let before = stage.player.sentPacketCount
       #expect(show(frame, stage) == Int(frame))
-      // The decoder for long distances has several threads, and each thread delays its output by a
+      // The decoder for distant frames has several threads, and each thread delays the output by a
       // frame.
       let sent = stage.player.sentPacketCount - before
       #expect(sent <= Int(frame % 60) + 1 + 24, "frame \(frame)")
@@ -61,8 +61,8 @@ struct DecodeCostTests {
       #expect(stage.number(at: Int64(refresh) * 1_000_000_000 / 60) != nil)
     }
     #expect(stage.player.ledger.late == 0)
-    // The clip has 20 GOPs of 24 frames, and each costs the delay of a decoder. The GOP at the end
-    // of the read-ahead is decoded twice.
+    // The clip has 20 GOPs of 24 frames. The delay of the decoder adds some packets for each GOP.
+    // The GOP at the end of the read-ahead is decoded twice.
     let sent = stage.player.sentPacketCount - before
     #expect(sent <= 2 * 480 + 20 * 6)
   }

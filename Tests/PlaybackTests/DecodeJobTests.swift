@@ -50,7 +50,7 @@ struct DecodeJobTests {
     let late = try decode(each: 50)
     #expect(late.given.count < late.job.frames.count)
     #expect(late.job.frames[late.given.count] < due(rate: 1))
-    // The next job begins with the frame that is due then.
+    // The next job begins with the frame that is due at its start.
     let next = try decode(each: 1)
     #expect(try #require(next.given.first) >= due(rate: 1) - next.given.count)
   }
@@ -59,8 +59,8 @@ struct DecodeJobTests {
     try stage.player.setRate(-1)
     let (job, given) = try decode(each: 5)
     #expect(job.frames.count >= 4 && given == job.frames)
-    // The last frame of a pass is the one that is needed first. A slow pass is not too late for the
-    // other frames.
+    // In reverse playback, the last frame that a job decodes is needed first. A slow job leaves out
+    // these last frames, but is in time for its first frames.
     let slow = try decode(each: 20)
     let rest = slow.job.frames.dropFirst(slow.given.count)
     #expect(slow.given.count > 2 && rest.allSatisfy { $0 > due(rate: -1) })
@@ -167,7 +167,7 @@ struct DecodeJobTests {
       try stage.player.setRate(Rational(rate))
       let core = stage.player.core
       var (elapsed, refresh, jobCount) = (Rational.zero, 0 as Int128, 0)
-      /// The frames that coming refreshes show, or show if they are a little early or late.
+      /// The frames that the coming refreshes show, also if a refresh is a little early or late.
       func coming() throws -> Set<Int> {
         var shown: Set<Int> = []
         for count in 0...64 as ClosedRange<Int128> {

@@ -113,7 +113,8 @@ struct PlayerCommandTests {
       for number in 0..<Self.commandCount {
         try command(stage, &random, edits)
         stage.work()
-        // The model starts at the position after the command and after the samples already written.
+        // The command takes effect after the audio samples that are already written. The model
+        // starts at the position after that.
         stage.play(for: 40_000_000)
         stage.work()
         let isPlaying = stage.player.state == .playing

@@ -13,7 +13,7 @@ struct SpeedChangeTests {
 
   init() throws { scratch = try Scratch() }
 
-  /// A change to a rate at a sample.
+  /// A change of the playback rate, and the audio sample at which it takes effect.
   private struct Change {
     let sample: Int
     let rate: Rational
@@ -82,7 +82,7 @@ struct SpeedChangeTests {
     }
     #expect(worst < 0.001, "the source time is off by \(worst) s")
     #expect(lowest > 0.95, "the level falls to \(lowest)")
-    // The latency is the render-ahead and one period.
+    // The latency is at most the audio that is rendered ahead, plus one period of the audio device.
     let latencies = changes.map(\.latency)
     #expect((latencies.max() ?? .max) <= sink.renderAhead + sink.period)
     #expect(stage.player.audioError == nil)

@@ -40,7 +40,7 @@ final class Stage {
       Composition(asset.mediaSource()), of: [asset], hasAudio: hasAudio, change)
   }
 
-  /// Does all the work that is due.
+  /// Renders and decodes everything that is due.
   func work() {
     if sink != nil { player.renderAudio() }
     player.decodePending()

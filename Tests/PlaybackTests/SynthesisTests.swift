@@ -95,7 +95,7 @@ struct SynthesisTests {
     let late = try refresh(stage, 1)
     #expect(!late.isSynthesized && late.isCurrent && late.index == 0)
     #expect(try refresh(stage, 2).isSynthesized)
-    // A refresh off the grid has no synthesized frame for its time.
+    // A refresh that comes between the expected refresh times has no synthesized frame.
     let between = try refresh(stage, 2, shift: 10_000_000)
     #expect(!between.isSynthesized && between.index == 0)
     #expect(stage.player.ledger.synthesized == 1 && stage.player.ledger.late == 0)

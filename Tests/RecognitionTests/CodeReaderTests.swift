@@ -10,15 +10,14 @@ import Testing
 
 /// Codes in single images, compared with the codes that zint drew.
 struct CodeReaderTests {
-  /// The whole set takes minutes.
-  ///
-  /// `Benchmarks/Codes` also measures processor time and other code readers.
+  /// Testing all images takes minutes. `Benchmarks/Codes` also measures processor time and other
+  /// code readers.
 
   @Test func `Reads most generated codes and no wrong text in two frames`() async throws {
     let count = String(RunSize.cases(30, full: 996))
     let set = try await CodeFrames("--sample", count)
-    // The same scenes a moment later. Nearly all codes are read correctly, and a mistake is not
-    // repeated.
+    // The same scenes with other noise, as in the next frame of a camera. A text that is wrong in
+    // one of the two must not be read in the other.
     let later = try await CodeFrames("--sample", count, "--noise", "1")
     let reader = try CodeReader()
     var shown: [String: Int] = [:]
@@ -97,7 +96,8 @@ struct CodeReaderTests {
       center(label.corners.map { ($0[0], $0[1]) }),
       center(found[0].corners.map { ($0.x * width, $0.y * height) })
     )
-    // The rows in which a bar code was read do not extend from its first to its last row.
+    // A bar code is not read in all of its rows, so the vertical position of its corners is not
+    // exact.
     let limit = type.isLinear ? 60.0 : type == .pdf417 ? 6 : 1.5
     #expect(
       abs(expected.x - seen.x) <= min(limit, 4) && abs(expected.y - seen.y) <= limit,

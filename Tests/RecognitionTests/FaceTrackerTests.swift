@@ -27,7 +27,7 @@ struct FaceTrackerTests {
       }
     }
 
-    /// Moves all faces by at most 0.4 of a face, and returns what a detector would find.
+    /// Moves each face by at most 0.4 of its size, and returns what a detector would find.
     ///
     /// The positions are off by some pixels, and one face in ten is missed.
     mutating func step() -> [(person: Int, face: DetectedFace)] {

@@ -153,7 +153,8 @@ struct AssetWriterTrackTests {
     for input in inputs { try writer.add(input) }
     try writer.startWriting()
     try writer.startSession(atSourceTime: .zero)
-    // Each input gets samples up to 50 ms later, or until it accepts no more.
+    // In real time, round n appends the samples before n · 50 ms. Otherwise each round appends
+    // samples until the input is not ready.
     var next = [0, 0, 0, 0]
     var round = 0
     while next != samples.map(\.count) {

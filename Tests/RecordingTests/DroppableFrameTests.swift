@@ -86,7 +86,7 @@ struct DroppableFrameTests {
       decoding: ["-skip_frame", "noref"])
     let lines = String(decoding: shown, as: UTF8.self).split(separator: "\n")
     #expect(lines.count { !$0.hasPrefix("#") } == count)
-    // The same holds for a stream from which the non-reference frames were removed.
+    // The stream also decodes without an error after its non-reference frames were removed.
     let stream = try await FFmpeg.converted(
       path, ["-map", "0:v", "-c", "copy", "-bsf:v", "h264_mp4toannexb", "-f", "h264"])
     let kept = stream.withUnsafeBytes { bytes -> [UInt8] in

@@ -222,7 +222,7 @@ struct PauseTests {
       if names.last == "finish" { break }
     }
     #expect(names == ["start", "pause", "resume", "finish"])
-    // The file exists now, and the failure is still reported.
+    // The file exists after the first recording, so a second recording fails and reports the error.
     var failed = false
     try output.startRecording()
     for await event in second {

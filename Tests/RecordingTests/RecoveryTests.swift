@@ -60,7 +60,7 @@ struct RecoveryTests {
     return unfinished
   }
 
-  /// The unfinished file with a journal that guarantees none of its bytes.
+  /// The unfinished file with a journal in which no byte counts as synced to the disk.
   private static func unsynced(_ bytes: [UInt8], _ scratch: Scratch) throws -> [UInt8] {
     var bytes = bytes
     let file = try MovieBoxes(opening: try scratch.write(bytes, as: "synced.mov"))

@@ -44,7 +44,8 @@ struct VideoPreviewTests {
       #expect(frame.image.width == 320 && frame.image.height == 240)
       if let number = number(in: frame.image) { numbers.append(number) }
       times.append(frame.presentationTimeStamp)
-      // One frame waits, and one may arrive at this moment. The movie copies compressed frames.
+      // The preview holds one waiting frame, and one more may arrive at this moment. The movie
+      // holds no buffer, since it copies compressed frames.
       #expect(mode != "/mjpg" || input.pool.heldCount <= 2)
       if numbers.count >= 20 { output.stop() }
     }

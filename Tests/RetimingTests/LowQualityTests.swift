@@ -81,8 +81,8 @@ struct LowQualityTests {
 
   @Test func `Audio snapped to another speed starts at the requested time`() throws {
     let audio = Audio.noise(length: 100_000)
-    // Audio that plays faster than requested ends early, and slower audio is cut. A speed that is
-    // exact is not reported.
+    // Audio snapped to a higher speed ends early, and audio snapped to a lower speed is cut. A
+    // speed that is not changed is not reported.
     let slow = try TimeMapping.of(10_000, 12_000, at: .of(3, 5))
     let fast = try TimeMapping.of(30_000, 12_000, at: .of(3), from: slow.target.end)
     let exact = try TimeMapping.of(50_000, 12_000, at: .of(4, 5), from: fast.target.end)

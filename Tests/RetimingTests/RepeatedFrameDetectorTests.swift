@@ -30,8 +30,8 @@ struct RepeatedFrameDetectorTests {
   }
 
   @Test func `A larger difference needs a larger drop to count as repeated`() {
-    // Measured values: an encoder changed a repeated frame much. The ratio of a genuine frame was
-    // equal.
+    // Measured values: in the first pair, an encoder changed a repeated frame by much. In the
+    // second pair, a genuine frame has about the same ratio of differences.
     #expect(judged([8.62, 2.7]) == [false, true])
     #expect(judged([19.48, 4.86]) == [false, false])
     #expect(judged([13.48, 3.09]) == [false, true])

@@ -101,7 +101,7 @@ struct ShutterTests {
       let captured = Set(scene.times)
       #expect(exposure.times.filter { captured.contains($0) } == inside.map(Scene.seconds))
       // The exposure has eight parts of equal weight. Each part shows the frames that start in it,
-      // or else its middle.
+      // or the frame at its middle if no frame starts in it.
       var due: [(time: Rational, share: Double)] = []
       for part in 0..<8 {
         let edges = [part, part + 1].map { Int64(window.count) * Int64($0) }

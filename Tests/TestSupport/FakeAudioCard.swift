@@ -73,10 +73,10 @@ package final class FakeAudioCard: ALSACalls {
     var isGone = false
     /// The number of times that the card was plugged in.
     ///
-    /// Handles from before are invalid.
+    /// Handles that were opened before the last time are invalid.
     var generation: UInt = 1
     var loss: CInt = 0
-    /// The card's sample number, and then the number of samples that were read or lost.
+    /// The card's current sample number, and then the number of samples read or lost so far.
     var clock: Int64 = 0
     var read: Int64 = 0
     var faults: [Fault]

@@ -6,8 +6,8 @@ import Testing
 
 /// Completions that the shell bash offers.
 struct CompletionTests {
-  /// Sources the generated completion script, and completes the last word of each line with its
-  /// function.
+  /// Sources the generated completion script, and completes the last word of each line with the
+  /// function that the script defines.
   private static let script = """
     source <("$1" --generate-completion-script bash)
     function=$(complete -p slowmo | sed 's/.* -F \\([^ ]*\\) .*/\\1/')

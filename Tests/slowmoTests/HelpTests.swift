@@ -221,7 +221,7 @@ struct HelpTests {
         }
 
         """
-      // Windows use SDL's dummy driver, and a key script closes them.
+      // Examples with a window use SDL's dummy video driver, and a key script closes the window.
       let window = """
         slowmo() {
           case "$*" in

@@ -154,8 +154,8 @@ struct PaintedSlotTests {
             #expect(Set(timesShown(found, of: times.count)) == [Int(each)], name)
           }
         } else {
-          // Each output frame shows the frame of the model or the next one, if that one is not
-          // shown elsewhere.
+          // Each output frame shows the frame of the model or the next one. The next one is allowed
+          // only if no other output frame shows it.
           let isNext = zip(found, expected).map { $0 - $1 }
           #expect(isNext.allSatisfy { $0 == 0 || $0 == 1 }, name)
           let alone = zip(found, isNext).filter { $1 == 1 }.map(\.0)

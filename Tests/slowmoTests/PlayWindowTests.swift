@@ -5,7 +5,7 @@ import OvercrankCapture
 import TestSupport
 import Testing
 
-/// `slowmo play` in a window of SDL's dummy driver.
+/// `slowmo play` in a window, with SDL's dummy video driver instead of a display.
 struct PlayWindowTests {
   private let scratch: Scratch
 

@@ -15,7 +15,7 @@ struct PreviewTests {
 
   init() throws { scratch = try Scratch() }
 
-  /// Runs the command in a window of SDL's dummy driver.
+  /// Runs the command with SDL's dummy video driver, so that its window needs no display.
   private func windowed(_ arguments: String...) async throws -> Finished {
     try await run("env", ["SDL_VIDEODRIVER=dummy", slowmoPath] + arguments, in: scratch.path)
   }

@@ -175,7 +175,7 @@ struct SampleTests {
     #expect(lines[0].firstMatch(of: /^qr "lap\\u\{1B\}\[2J5" at \d+,\d+$/) != nil, "\(lines)")
   }
 
-  /// Runs AVCam with a script, on SDL's driver without a screen.
+  /// Runs AVCam with a script, and with SDL's video driver that needs no display.
   private func avCam(
     _ script: String, in scratch: Scratch, _ environment: [String] = [], _ devices: String...
   ) async throws -> [String] {

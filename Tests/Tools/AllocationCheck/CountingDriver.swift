@@ -12,7 +12,7 @@ import Synchronization
 /// All work for one frame happens between two dequeue calls.
 final class CountingDriver: FrameDriver {
   private let base: any FrameDriver
-  /// Every how many calls an allocation is made on purpose; 0 for never.
+  /// The interval, in calls, at which an allocation is made on purpose; 0 for no allocations.
   private let waste: Int
   // This is written only by the capture thread, and read after that thread has ended.
   private nonisolated(unsafe) let counts: UnsafeMutableBufferPointer<Int64>

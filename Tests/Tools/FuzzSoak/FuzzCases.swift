@@ -31,7 +31,7 @@ struct FuzzCases {
   private let project: String
   private let sidecar: String
   private let hasMistakes: Bool
-  /// Nil if the cases are planted mistakes, none of which reads a code.
+  /// The frames with codes; nil if the cases are planted mistakes, none of which reads a code.
   private let codes: DamagedCodes?
 
   /// Makes the undamaged inputs.
