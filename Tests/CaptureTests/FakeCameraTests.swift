@@ -99,7 +99,8 @@ struct FakeCameraTests {
     let input = try input(machine, "640x360@240/mjpg")
     let start = machine.nanoseconds()
     let verification = try input.verifyFrameRate()
-    // The limit is twice this time, since a second attempt uses manual exposure.
+    // A measurement lasts at most `frames` seconds. The limit is twice that, since a second attempt
+    // uses manual exposure.
     let frames = max(0.5, 2 / rate) + 2 / rate
     #expect(Double(machine.nanoseconds() - start) / 1e9 <= 2 * (frames + 0.1))
     #expect(verification.negotiated.doubleValue == 240)

@@ -23,7 +23,8 @@ struct FrameRateRequest: Sendable {
 
 // Serialized, since the threads of many cameras would use all processors.
 @Suite(.serialized) struct MinimumFrameDurationTests {
-  /// First ratios that are not whole numbers, then ratios that are.
+  /// Ratios of the camera's rate to the requested rate: first ratios that are not whole numbers,
+  /// then ratios that are.
   private static let requests = [
     FrameRateRequest(24, 15, 2), FrameRateRequest(25, 15, 2), FrameRateRequest(50, 30, 2),
     FrameRateRequest(30, 20, 2), FrameRateRequest(240, 100, 3), FrameRateRequest(120, 50, 3),

@@ -73,7 +73,7 @@ extension SeededGenerator {
 
   /// Two fractions whose sum fits only after it is reduced.
   ///
-  /// Half of the sums need 256 bits before.
+  /// Before the reduction, half of the sums need 256 bits.
   mutating func cancellingRationals() throws -> (Rational, Rational) {
     let shared = BigInt(next() >> 4) + 1
     let (x, y) = (BigInt(next() >> 48) + 1, BigInt(next() >> UInt64(16 + below(8))) + 1)

@@ -98,7 +98,7 @@ struct RangeAndMappingTests {
         back, expected: (Fraction(time) - targetStart) * speed + start, mayOverflow: mayOverflow)
       ?? complaint(ratio, expected: speed)
     if let wrong { return "\(source) to \(target) at \(time): \(wrong)" }
-    // With these sizes an overflow is an error.
+    // If `mayOverflow` is false, an overflow is a mistake.
     for result in [there, back] where !mayOverflow && !result.isValid {
       return "\(source) to \(target) at \(time): \(result)"
     }

@@ -152,7 +152,7 @@ struct SpeedChangeTests {
     stage.play(for: 300_000_000)
     #expect(stage.player.state == .playing)
     let samples = try #require(stage.sink).samples
-    // Before this sample, the first one after 0.123456789 s, there is only silence.
+    // There is only silence before sample 5926, which is the first one after 0.123456789 s.
     #expect((0..<5_926).allSatisfy { Chirp.level(samples, at: $0) == 0 })
     for index in 6_200..<10_000 {
       let expected = Double(index) / 48_000 - 0.123456789

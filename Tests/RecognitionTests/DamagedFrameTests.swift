@@ -123,7 +123,7 @@ private struct DamagedImage {
 
   private enum Damage: CaseIterable { case bits, blocks, truncation, noise }
 
-  /// The frames, each with the number of bytes in a row of blocks.
+  /// The frames, each with its number of bytes per row, which the damage of swapped blocks needs.
   private let frames: [(frame: Frame, bytesPerRow: Int)]
 
   init(

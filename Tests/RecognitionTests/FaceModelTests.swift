@@ -246,7 +246,7 @@ extension FaceModel.Numbers {
       case 4: numbers.windowHeight = size
       case 5: numbers.cellSize = size % 20
       case 6:
-        // This weight is the threshold of a view.
+        // Weight 3100 is the threshold of the first view.
         numbers.weights[3_100] = [-1e6, 1e6, 0, 1e300].randomElement(using: &random) ?? 0
       case 7:
         for index in numbers.weights.indices {

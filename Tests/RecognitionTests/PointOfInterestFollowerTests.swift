@@ -109,7 +109,7 @@ struct PointOfInterestFollowerTests {
       try follower.setTappedPoint(tapped)
       try restore()
       #expect(try !follower.follow(second))
-      // The region is set again without a face.
+      // In a new stream, the tapped region is set again, although no face is found.
       #expect(try follower.follow(empty))
       #expect(distance(try controls.exposurePointOfInterest, tapped) < 0.01)
       #expect(distance(try controls.focusPointOfInterest, tapped) < 0.01)

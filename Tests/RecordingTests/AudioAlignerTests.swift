@@ -147,7 +147,7 @@ struct AudioAlignerTests {
     // Jitter of 1 ms delays timestamps by half a millisecond on average, which cannot be measured.
     #expect(worst < 0.002)
     #expect(abs(found - Double(drift)) < 1)
-    // A 40 Hz sine changes by 0.06 from sample to sample.
+    // A 40 Hz sine changes by 0.06 from sample to sample, so a click would be far above this limit.
     #expect(roughest < 0.0005)
     // Half a cent of pitch is far below an audible difference.
     #expect(fastest < 0.0006)

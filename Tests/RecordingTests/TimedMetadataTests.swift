@@ -113,7 +113,7 @@ struct TimedMetadataTests {
     let camera = try ScriptedCamera(100)
     let box = Mutex<MovieFileOutput?>(nil)
     var steps = try camera.frames(0..<50)
-    // The clock still has the time of the previous frame.
+    // When the closure runs, the capture clock still has the time of the previous frame.
     for number in [40, 20, 1] {
       steps.insert(
         .action {

@@ -220,7 +220,8 @@ struct TextureTests {
     _ = try context.pixelBuffer()
     cache.flush()
     #expect(cache.textureCount == 1)
-    // In another context, the unused texture does not exist.
+    // The kept texture belongs to the first OpenGL context, so it is deleted when another one is
+    // current.
     let other = try OffscreenContext(width: 16, height: 16)
     #expect(throws: MediaError.self) { try cache.texture(for: image) }
     #expect(cache.textureCount == 0)

@@ -151,7 +151,8 @@ struct BenchTests {
       #expect(error?["code"] == "not_comparable")
       #expect(error?["message"]?.contains(words) == true, "\(error ?? [:])")
     }
-    // Reports of earlier versions lack these keys and can be compared with any report.
+    // Reports of earlier versions have no keys `device_kind` and `benchmark`. They can be compared
+    // with any report.
     let earlier = try report("earlier.json", kind: nil, benchmark: nil)
     #expect(try await slowmo("bench", "diff", earlier, old).status == 0)
     #expect(try await slowmo("bench", "diff", old, earlier).status == 0)

@@ -9,7 +9,7 @@ import Testing
 struct ContractBadInputTests {
   /// Command lines with bad arguments or files.
   ///
-  /// Their frames are small, so that a slow disk causes no warning.
+  /// The frames of the cameras are small, so that a slow disk causes no warning.
   private static let lines = [
     "slowdown", "info", "info mjpeg.mov --fast", "info missing.mov", "info folder",
     "info text.mov", "info empty.mov", "info cut.mov",

@@ -36,7 +36,7 @@ struct ExportKillTests {
     let count = { word in lines.count { $0 == word } }
     #expect(count("killed") + count("finished") == 50, "\(finished.errors)")
     #expect(count("killed") > 0)
-    // All output lines are known, so `cmp` has found no difference.
+    // The output has only these lines, so `cmp` has printed no difference.
     #expect(lines.allSatisfy { ["killed", "finished", "whole"].contains($0) }, "\(lines)")
     #expect(count("whole") >= count("finished"))
     #expect(!finished.errors.contains("cmp"), "\(finished.errors)")

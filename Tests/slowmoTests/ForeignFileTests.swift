@@ -108,7 +108,8 @@ struct ForeignFileTests {
     #expect(refused.errors.contains("--on-error skip"))
     let skipped = try await run(slowmoPath, export + ["--on-error", "skip"])
     #expect(skipped.status == 0, "\(skipped.errors)")
-    // The command `still` does not have this option.
+    // The command `still` has no option --on-error, so its error suggests an export with this
+    // option.
     let sheet = try await slowmo("still", "sheet", path, "-o", scratch.file("sheet.png"))
     #expect(sheet.status == 65)
     #expect(sheet.errors.contains("slowmo retime --on-error skip"), "\(sheet.errors)")

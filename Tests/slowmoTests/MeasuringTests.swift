@@ -46,7 +46,8 @@ struct MeasuringTests {
       "track \(method): at most \(farthest) pixels,",
       "\(covered) of \(count - 2) speeds in the interval")
     #expect(farthest < 0.5)
-    // Neighboring speeds share positions, so one wrong position counts several times.
+    // Neighboring speeds share positions, so one inaccurate position can put several speeds outside
+    // of their intervals.
     #expect(covered * 10 >= (count - 2) * 9)
     #expect(try String(contentsOfFile: scratch.file("path.svg"), encoding: .utf8).contains("<svg"))
   }

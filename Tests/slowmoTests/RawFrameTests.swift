@@ -12,9 +12,7 @@ struct RawFrameTests {
 
   init() throws { scratch = try Scratch() }
 
-  /// A clip with one long GOP and B-frames.
-  ///
-  /// Its GOPs are open.
+  /// A clip of H.264 in open GOPs of 50 frames, with B-frames.
   private func clip(_ count: Int64 = 150, extra: Int = 0) throws -> String {
     let path = scratch.file("clip.mov")
     var recipe = MovieRecipe.constant(240, count: count, timescale: 240_000).h264(

@@ -120,13 +120,14 @@ struct FuzzCases {
       if hasMistakes, let mistake = PlantedMistakes.Kind(of: number) {
         return try await outcome(of: mistake, &random)
       }
-      // Only every ninth case is of this kind, so that the inputs of other cases stay the same.
+      // Only every ninth case searches for codes, so that the inputs of the other cases stay the
+      // same.
       if let codes, number % 9 == 8 { return try codes.outcome(&random) }
-      // This is every eleventh case.
+      // Every eleventh case opens a movie with a damaged saved index.
       if number % 11 == 6, !hasMistakes { return try damagedIndex(&random) }
-      // This is every thirteenth case.
+      // Every thirteenth case exports or joins a damaged movie.
       if number % 13 == 4, !hasMistakes { return try damagedSource(&random) }
-      // This is every seventh case.
+      // Every seventh case reads an input that was made to crash a program.
       if number % 7 == 2, !hasMistakes { return try hostile(&random) }
       switch kind {
       case 0..<5: return try await damagedMovie(&random)
