@@ -12,7 +12,7 @@ struct WholeFileTests {
     return try #require(attributes[.posixPermissions] as? Int)
   }
 
-  @Test func `An unfinished file is removed and the file to replace stays`() throws {
+  @Test func `An unfinished new file is removed and the old file stays`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.csv")
     try WholeFile.write(Array("old".utf8), to: path, overwrites: false)

@@ -11,7 +11,7 @@ struct MetadataItemTests {
     (String(repeating: "k", count: 256), "a"),
     ("com.example.a", String(repeating: "x", count: 65_536)),
   ])
-  func `Refuses a key or value that a movie cannot store`(key: String, value: String) {
+  func `Refuses a metadata key or value that a movie cannot store`(key: String, value: String) {
     let error = #expect(throws: MediaError.self) {
       try MetadataItem(.init(rawValue: key), .text(value))
     }
@@ -19,7 +19,7 @@ struct MetadataItemTests {
     #expect(error?.message.utf8.contains(0) == false)
   }
 
-  @Test func `Refuses a number that is not finite`() throws {
+  @Test func `Refuses a metadata number that is not finite`() throws {
     for number in [Double.nan, .infinity, -.infinity] {
       #expect(throws: MediaError.self) { try MetadataItem(.init(rawValue: "a"), .number(number)) }
     }

@@ -47,7 +47,7 @@ struct RateSyntaxTests {
     #expect(code { _ = try Rational(parsing: text) } == .syntax)
   }
 
-  @Test("Only a speed can be a percentage")
+  @Test("A speed can be a percentage but a frame rate cannot")
   func percentage() {
     #expect(code { _ = try FrameRate(parsing: "12.5%") } == .syntax)
     #expect(code { _ = try Rational(parsing: "12.5%") } == .syntax)

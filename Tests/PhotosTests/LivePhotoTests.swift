@@ -116,7 +116,7 @@ struct LivePhotoTests {
     #expect(try paintedNumbers(Asset(path: opened.path)) == numbers)
   }
 
-  @Test func `The movie event of a Live Photo comes after a slow photo`()
+  @Test func `The movie event of a Live Photo comes after the photo event`()
     async throws
   {
     let (requests, scratch) = (Requests(), try Scratch())
@@ -287,7 +287,7 @@ struct LivePhotoTests {
     #expect(try scratch.names() == ["a.jpg"])
   }
 
-  @Test func `Refuses a Live Photo in memory or a burst or if not enabled`() async throws {
+  @Test func `Refuses a Live Photo without file or in a burst or disabled`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     var memory = PhotoSettings()
     memory.livePhoto = LivePhotoSettings()

@@ -100,7 +100,7 @@ struct PlayerCommandTests {
     return [whole, slow, ramp, mixed]
   }
 
-  @Test func `Random player commands cause no stall and no drift`() throws {
+  @Test func `Random player commands cause no stall and no time drift`() throws {
     let asset = try Movies.painted(scratch, hasAudio: true)
     let edits = try edits(asset)
     let budget = 200_000

@@ -22,7 +22,7 @@ struct FaceModelTests {
     } catch { return error }
   }
 
-  @Test func `A dlib detector read from a file finds the same faces`() async throws {
+  @Test func `A loaded dlib detector finds the same faces as the default`() async throws {
     let model = try FaceModel(path: FaceImages.model)
     #expect(model.numbers.viewCount == 5 && model.numbers.weights.count == 5 * 3_101)
     let (own, other) = (try FaceReader(), try FaceReader(model: model))

@@ -39,7 +39,7 @@ struct ExtremeSettingsTests {
   }
 
   @Test(arguments: 0..<12 as Range<UInt64>)
-  func `A triggered clip of extreme duration ends with the capture`(seed: UInt64) throws {
+  func `A clip of extreme duration ends when the capture ends`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     var settings = RecordingSettings(path: scratch.file("a.mov"))
     settings.limit = CaptureLimit(frameCount: 24)

@@ -67,7 +67,7 @@ struct FrameBlenderTests {
     #expect(try blender.finish().packedBytes() == [180, 180, 180, 180])
   }
 
-  @Test func `The frame blender refuses frames of another pixel format`() throws {
+  @Test func `The frame blender refuses to mix pixel formats`() throws {
     let transfer = TransferFunction(curve: .bt709, red: 0.2126, blue: 0.0722)
     let pal8 = try #require(LibAVPixelFormat(named: "pal8"))
     #expect(

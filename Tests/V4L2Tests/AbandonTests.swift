@@ -7,7 +7,7 @@ import Testing
 @testable import OvercrankV4L2
 
 struct AbandonTests {
-  @Test func `Memory mapped from an abandoned device stays readable`()
+  @Test func `Mapped memory of an unplugged device stays readable`()
     throws
   {
     // The device is replaced by a file.

@@ -75,7 +75,7 @@ struct ControlTests {
     #expect(error.description == "could not read auto_exposure of /dev/video0: Input/output error")
   }
 
-  @Test func `A device without controls has an empty list`() throws {
+  @Test func `A device without controls gives an empty control list`() throws {
     #expect(try withDevice(ScriptedControls([])) { try $0.controls() } == [])
   }
 

@@ -16,7 +16,7 @@ struct BadInputTests {
     let names: String
   }
 
-  @Test func `Each bad input gives its exit code and an error of one line`() async throws {
+  @Test func `Each bad input gives its exit code and one error line`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     try await prepare(scratch, take)

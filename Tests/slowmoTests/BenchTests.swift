@@ -58,7 +58,7 @@ struct BenchTests {
     }
   }
 
-  @Test func `The option --fail-on of bench diff selects a JSON number`() async throws {
+  @Test func `The option --fail-on of bench diff tests a number by its key`() async throws {
     let (old, new) = (try report("old.json"), try report("new.json", drops: 2, p99: 2_000_000))
     for (limit, status) in [
       ("drops>0", 10), ("drops>2", 0), ("latency.p99_ns>1e6", 10), ("p99_ns > 1e6", 10),

@@ -102,7 +102,7 @@ struct CameraSettingsTests {
     return try #require(JSONSerialization.jsonObject(with: Data(tag.utf8)) as? [String: Any])
   }
 
-  @Test func `Several controls are set at once and read back`() async throws {
+  @Test func `Several camera controls are set at once and read back`() async throws {
     let set = try await slowmo(
       on: "hfr-usb", "controls", "/dev/fakevideo0", "exposure_time_absolute=4ms", "gain=10",
       "auto_exposure=manual mode", "--json")

@@ -107,7 +107,7 @@ struct PlayTests {
     #expect(finished.errors.split(separator: "\n").count == 1)
   }
 
-  @Test func `Without an audio card play warns and uses the system clock`() async throws {
+  @Test func `Without an audio card playback warns and uses a system clock`() async throws {
     let take = try await Takes.plain()
     let finished = try await run(
       slowmoPath, ["play", take, "--terminal", "--audio", "hw:29,0", "--range", "0..0.1"],

@@ -81,7 +81,7 @@ struct PlayWindowTests {
     #expect(try await DocumentTests().misfit(finished.output, verb: "play", scratch) == nil)
   }
 
-  @Test func `The error of play without a display suggests --terminal`() async throws {
+  @Test func `The command play without a display suggests --terminal`() async throws {
     let finished = try await play(
       ["-u", "DISPLAY", "-u", "WAYLAND_DISPLAY", "-u", "SDL_VIDEODRIVER"],
       [try await Takes.plain(), "--json"])

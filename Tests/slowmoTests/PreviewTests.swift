@@ -188,7 +188,7 @@ struct PreviewTests {
     #expect((seen["text"] as? String)?.contains("preview-0001.jpg") == true, "\(seen)")
   }
 
-  @Test func `The error of preview without a display suggests --terminal`() async throws {
+  @Test func `The command preview without a display suggests --terminal`() async throws {
     let alone = scratch.file("slowmo")
     try FileManager.default.copyItem(atPath: slowmoPath, toPath: alone)
     let rows: [(program: String, arguments: [String], code: String, hint: String)] = [

@@ -23,7 +23,7 @@ struct ScanTests {
     }
   }
 
-  @Test func `Each line of scan describes one code in one frame`() async throws {
+  @Test func `Each output line of scan describes one code in one frame`() async throws {
     let scanned = try await slowmo("scan", movie, "--overlay", scratch.file("marked"))
     #expect(scanned.status == 0, "\(scanned.errors)")
     let found = try objects(scanned.output)

@@ -141,7 +141,7 @@ struct SignalTests {
     #expect(probe.status == 0, "\(probe.errors)")
   }
 
-  @Test func `An export ended by a signal reports it and leaves no file`() async throws {
+  @Test func `An export ended by a signal fails and leaves no file`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let script = """

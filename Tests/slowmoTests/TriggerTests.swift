@@ -242,7 +242,7 @@ import Testing
     #expect(failing.status == 0 && failing.errors.contains("the command for b.mov"))
   }
 
-  @Test func `A report file that cannot be created does not lose the take`() async throws {
+  @Test func `A take is kept if its report file cannot be created`() async throws {
     let scratch = try Scratch()
     let same = try await slowmo(
       "record", "synthetic", "-o", scratch.file("a.mov"), "-y", "--report",

@@ -148,7 +148,7 @@ struct TrimTests {
     #expect(try numbers(copied) == (45..<113).reversed())
   }
 
-  @Test func `Audio is trimmed at the same time as video`() async throws {
+  @Test func `Audio is trimmed at the same position as video`() async throws {
     let trimmed = try await retimed(try source(.plain), "--trim", "45f..113f", "--copy")
     let track = try #require(trimmed.audioTrack)
     var reader = try AudioReader(trimmed)
