@@ -90,7 +90,7 @@ struct FileFateTests {
     #expect(driver.stopCount == 0)
   }
 
-  @Test func `A movie output refuses a second take and keeps the first`() throws {
+  @Test func `A finished movie output keeps its file and refuses new takes`() throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let camera = try ScriptedCamera(100)
