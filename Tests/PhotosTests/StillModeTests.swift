@@ -128,7 +128,7 @@ struct StillModeTests {
     await session.stopRunning()
     #expect(await story(of: capture).first == "will begin")
     #expect(input.format.id.hasPrefix("640x480@120"))
-    // The next start uses the mode of the stream, and photos can be taken.
+    // The next start of the session uses the smaller mode again, and photos can be taken.
     try await session.startRunning()
     #expect(try await output.photos(with: PhotoSettings()).map(\.width) == [640])
     await session.stopRunning()

@@ -112,7 +112,7 @@ struct PauseTests {
     #expect(lines.map(\.time.wholeNanoseconds) == model.times.map { $0 * 1_000 })
     #expect(lines.map(\.sequence) == model.stored.map { Int64($0) })
     #expect(lines.compactMap(\.lostBefore).reduce(0, +) <= Int64(model.lost + model.corrupt))
-    // The audio of each part matches the frames of that part.
+    // Between two pauses, the audio in the file matches the frames.
     var reader = try AudioReader(asset)
     let source = SyntheticAudio()
     let rate = SyntheticAudio.sampleRate

@@ -62,7 +62,7 @@ struct ScanTests {
     let document = try scanned.document()
     let found = try #require(document["objects"] as? [[String: Any]])
     #expect(found.map { $0["frame_index"] as? Int } == Array(1..<24))
-    // The times of a driver are whole microseconds.
+    // The driver of a file camera reports times in whole microseconds.
     let time = try #require(found.first?["pts_ns"] as? Int)
     #expect(abs(time - 4_167_000) < 1_000)
     #expect(document["examined_count"] as? Int == 24 && document["frame_count"] as? Int == 24)
