@@ -31,7 +31,7 @@ struct CompositionTests {
         "clip.mov 0/1..1/1 -> 0/1..1/1", "clip.mov 2/1..3/1 -> 1/1..2/1",
         "clip.mov 1/1..4/1 -> 2/1..5/1",
       ])
-    // The second and the third segment play 2.5 s of the source.
+    // Both the second and the third segment contain the source time 2.5 s.
     let instants = try composition.targetTimes(
       ofSource: Rational(5, over: 2), in: clip, timescale: 2, rounding: .towardZero)
     #expect(instants.map(\.seconds) == [Rational(3, over: 2), Rational(7, over: 2)])

@@ -157,7 +157,8 @@ struct OpenTimelineTests {
       first: 1)
     let found = try read(changed)
     #expect(found.warnings.count == 1, "\(found.warnings)")
-    // The first clip of the ramp is a freeze frame now. The other clips keep their constant speeds.
+    // In the changed text, the first clip of the ramp is a freeze frame. The other clips keep their
+    // constant speeds.
     #expect(found.composition.segments[1].mapping?.motion == .hold)
     #expect(found.composition.segments.count > composition.segments.count)
   }

@@ -138,7 +138,7 @@ struct TracksTests {
     var composition = Composition(clip)
     let ramp = SpeedRamp(from: .normal, to: try .of(1, 8))
     try composition.setSpeedRamp(ramp, in: .of(1, 2))
-    // The second of the ramp lasts 16/9 s.
+    // One second of source in the ramp lasts 16/9 s.
     #expect(composition.duration.seconds == (Rational(43, over: 9)))
     #expect(composition.segments.count == 3)
     let error = #expect(throws: MediaError.self) {

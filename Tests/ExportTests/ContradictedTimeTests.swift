@@ -121,7 +121,7 @@ struct ContradictedTimeTests {
   @Test func `Two frames with the same time each last half a tick`() async throws {
     let frames = try #require(try await clip(.coarse).videoTrack).frames
     #expect(frames.timescale == 2_000)
-    // By rounding, only one frame is in the first tick.
+    // The file's rounding puts one frame into the first tick, and two frames into each later tick.
     let ticks = frames.entries.map(\.ticks)
     #expect(ticks == [0] + (2...30).map { $0 }, "\(ticks)")
   }

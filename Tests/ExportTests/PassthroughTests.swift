@@ -203,7 +203,7 @@ struct PassthroughTests {
     #expect(try frameBytes(result.path) == frameBytes(asset.path))
   }
 
-  /// Buffers of libavformat hold about 256 KiB.
+  /// The packets are larger than the buffers of libavformat, which hold about 256 KiB.
   @Test(arguments: ["mov", "mp4"], [nil, 100_000] as [Int64?])
   func `A passthrough export copies packets above 256 KiB completely`(
     container: String, fragment: Int64?

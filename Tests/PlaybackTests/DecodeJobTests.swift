@@ -14,7 +14,8 @@ struct DecodeJobTests {
   private let scratch: Scratch
   private let stage: Stage
 
-  /// Makes a movie of 240 fps in which each frame is a key frame, and shows its middle.
+  /// Makes a movie of 240 fps in which each frame is a key frame, and a player that shows the
+  /// middle of the movie.
   init() throws {
     scratch = try Scratch()
     stage = try Stage(try Movies.painted(scratch, gop: 1))

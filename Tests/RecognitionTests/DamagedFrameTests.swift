@@ -82,7 +82,7 @@ private struct SourceImages {
   init() async throws {
     let scratch = try Scratch()
     let frames = try await CodeFrames("--sample", "24")
-    // Codes under other conditions are hard to read even without damage.
+    // Under conditions other than these, codes are hard to read even without damage.
     let easy = ["clean", "small", "rotation", "tilt", "contrast", "shade"]
     for frame in frames.frames where easy.contains(frame.condition) {
       let corners = frame.codes[0].corners

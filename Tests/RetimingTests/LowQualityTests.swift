@@ -98,7 +98,7 @@ struct LowQualityTests {
     func isHeard(_ range: Range<Int>) -> Bool {
       samples[range].contains { $0.magnitude > 0.1 }
     }
-    // At 2/3 speed, 12 000 samples last 18 000.
+    // At 2/3 speed, 12 000 source samples make 18 000 output samples.
     #expect(isHeard(17_000..<17_700))
     #expect(samples[18_000..<20_000].allSatisfy { $0 == 0 })
     #expect(isHeard(20_300..<20_600) && isHeard(23_500..<24_000))
