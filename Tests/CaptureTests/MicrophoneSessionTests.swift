@@ -27,7 +27,8 @@ struct MicrophoneSessionTests {
       }
       #expect(listening.output.ledger.offered == 20 && listening.output.ledger.isBalanced)
       #expect(!listening.session.isRunning)
-      // An interrupted session keeps itself alive and waits for the device until it is stopped.
+      // An interrupted session keeps itself alive, and waits for the device until the session is
+      // stopped.
       await listening.session.stopRunning()
       return (seen, listening.input.device)
     }

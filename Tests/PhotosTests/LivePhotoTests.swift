@@ -10,7 +10,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankPhotos
 
-/// Live Photos: photos with a short movie from before to after.
+/// Live Photos: photos with a short movie that begins before the photo and ends after it.
 struct LivePhotoTests {
   /// A camera with Live Photos enabled, whose frames begin when the ring buffer accepts them.
   ///

@@ -85,7 +85,7 @@ import Testing
   }
 
   @Test
-  func `A take faster than real time can stop on a stalled disk`()
+  func `A take from a fast camera can be stopped on a stalled disk`()
     throws
   {
     let scratch = try Scratch()

@@ -14,13 +14,11 @@ struct SameNameTests {
     case fastTake, pacedTake
     /// A take whose file is rewritten when it ends.
     case faststartTake
-    /// A take whose space does not suffice for a single frame.
+    /// A take whose size limit is too small for a single frame.
     case emptyTake
     case retime
 
-    /// The arguments of the command.
-    ///
-    /// The width of its frames identifies it.
+    /// The arguments of the command, whose file is identified by the width of its frames.
     func line(width: Int) -> [String] {
       let take = ["record", "-o", "t.mov", "-y", "--json", "--progress", "none", "--frames"]
       switch self {
