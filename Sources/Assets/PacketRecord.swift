@@ -23,10 +23,10 @@ struct PacketRecord: Hashable {
 extension [PacketRecord] {
   /// The time from the first shown frame to the end of the last sample, in ticks.
   ///
-  /// `last` is the duration of the last sample.
+  /// `last` is the duration of the last sample. The duration of every other sample is the difference
+  /// between two decode times, so all durations add up to the duration of the presentation.
   ///
-  /// Each sample lasts until the decode time of the next one, so the sum of all durations equals
-  /// the duration of the presentation. Nil if an edit list jumps, or a time is out of bounds.
+  /// Nil if an edit list jumps within the file, or a time is out of bounds.
   func ticks(endingWith last: Int64) -> Int64? {
     guard let start = first?.dts, let end = self.last?.dts, let earliest = lazy.map(\.pts).min(),
       let origin = lazy.filter({ !$0.isDiscarded }).map(\.pts).min(),

@@ -104,8 +104,8 @@ struct PacketSource: ~Copyable {
         return true
       }
     }
-    // Either the file has no constant seek offset, or the key frame is too close to the start to
-    // measure the offset. A seek that ends too early only costs time.
+    // No corrected target led to the wanted key frame, so the demuxer seeks to the wanted time itself.
+    // The result may be an earlier key frame, which only costs time.
     try seek(to: ticks)
     return false
   }

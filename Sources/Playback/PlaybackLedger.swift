@@ -9,8 +9,8 @@ public struct PlaybackLedger: Hashable, Sendable, Codable {
   public internal(set) var due = 0
   /// Frames that were shown by the first refresh after they came due.
   public internal(set) var shown = 0
-  /// Frames that playback passed between two refreshes, because the rate shows more frames per
-  /// second than the screen.
+  /// Frames that were not shown, because at the rate of playback more frames come due per second
+  /// than the screen has refreshes.
   public internal(set) var skippedByRate = 0
   /// Frames that were not decoded at the refresh that should have shown them.
   public internal(set) var late = 0

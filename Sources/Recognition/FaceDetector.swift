@@ -121,7 +121,7 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
   struct Part {
     /// The center in pixels of the image.
     var center: PixelPoint
-    /// The clockwise rotation in degrees, in the image, of faces that are upright in the part.
+    /// The clockwise rotation in the whole image, in degrees, of a face that is upright in this crop.
     var degrees: Double
     /// The factor from pixels of the image to pixels of the part.
     var scale: Double

@@ -50,7 +50,7 @@ struct RecordingInfoTests {
     "", "{", "[]", "null", "{\"device\":1}", "not json",
     "{\"device\":\"d\",\"mode\":\"m\",\"first_capture_ns\":1e300,\"first_sequence\":0,\"gaps\":[]}",
   ])
-  func `An asset with an invalid recording tag still opens`(tag: String) throws {
+  func `An asset opens despite an invalid com.overcrank.recording`(tag: String) throws {
     let asset = try asset(tag: tag)
     #expect(asset.recording == nil)
     let lines = asset.frameTimingRows()

@@ -80,7 +80,7 @@ struct MicrophoneSessionTests {
     #expect(listening.output.ledger == DataOutputLedger() && images.ledger.delivered >= 10)
   }
 
-  @Test func `An unplugged microphone resumes while other inputs run`()
+  @Test func `A replugged microphone resumes while other inputs run`()
     async throws
   {
     let listening = try Listening(retryMilliseconds: 1) {

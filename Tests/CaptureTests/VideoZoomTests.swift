@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  @Test func `A zoom timeline keeps the zoom factor of each past time`() {
+  @Test func `A zoom timeline returns the zoom factor at any earlier time`() {
     typealias Piece = VideoZoomTimeline.Piece
     let timeline = VideoZoomTimeline()
     #expect(timeline.factor(at: 0) == 1)

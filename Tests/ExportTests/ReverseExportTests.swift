@@ -57,7 +57,7 @@ struct ReverseExportTests {
     #expect((120...120 + 4 * Self.delay).contains(source.sentPacketCount))
   }
 
-  @Test func `A GOP above the memory limit is decoded in parts in reverse`() throws {
+  @Test func `A reversed GOP above the memory limit is decoded in parts`() throws {
     let asset = try clip()
     var reader = try FrameReader(asset)
     let size = try reader.mediaFrame(at: 0).byteCount

@@ -34,7 +34,7 @@ struct LibAVErrorTests {
     #expect(isDamage == [true, false, false, false])
   }
 
-  @Test func `An FFmpeg log line is discarded before the next call`() {
+  @Test func `An error has no FFmpeg log line from an earlier call`() {
     LibAVLog.during { log("left over") }
     do throws(LibAVError) {
       try LibAVError.check(-22, "test", "a call that logs nothing")

@@ -50,7 +50,7 @@ struct MovieFileTests {
     }
   }
 
-  @Test func `Discarding restores the old file if the new one was deleted`() throws {
+  @Test func `Discarding a deleted movie restores the file it replaced`() throws {
     let scratch = try Scratch()
     let path = try scratch.write([1, 2, 3], as: "a.mov")
     let file = try MovieFile(creating: path, overwrites: true)

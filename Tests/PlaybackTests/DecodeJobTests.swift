@@ -218,7 +218,7 @@ struct DecodeJobTests {
     // frame 252.
     stage.clock.advance(by: 16_000_000)
     #expect(player.frame(at: stage.clock.now)?.index == 250)
-    // Frame 245 is due now, and 246 is the last decoded frame that was due.
+    // Frame 245 is due but not decoded. Frame 246 was due before it, and is decoded.
     stage.clock.advance(by: 12_000_000)
     #expect(player.frame(at: stage.clock.now)?.index == 246)
   }

@@ -43,7 +43,7 @@ struct HostileFileTests {
     #expect(opened > 5)
   }
 
-  @Test func `The player reports an unreadable file and keeps playing`() async throws {
+  @Test func `The player reports an unreadable file and its clock runs on`() async throws {
     let asset = try Movies.painted(scratch, count: 96)
     var settings = PlayerSettings()
     settings.hasThreads = false

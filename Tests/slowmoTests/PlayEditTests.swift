@@ -77,7 +77,7 @@ struct PlayEditTests {
     #expect(try marks(info) == ["mark1 1000000000 \(frame)"])
   }
 
-  @Test func `Named marks stand for times and move with retimed frames`() async throws {
+  @Test func `Time options accept marks and marks move with their frames`() async throws {
     let made = try await play(Self.keys, "-o", "marked.mov", "--progress", "none")
     try #require(made.status == 0, "\(made.errors)")
     let frame = try await document("frames", "marked.mov", "--at", "@mark1", "-o", "mark.png")

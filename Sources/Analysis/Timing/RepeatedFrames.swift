@@ -18,9 +18,9 @@ struct RepeatedFrames {
   private static let motion = 8.0
   /// The difference, in levels, that not even strong noise reaches.
   private static let certainMotion = 20.0
-  /// The number of neighboring frames on each side that a run is compared with, and the number of
-  /// frames that are searched for them.
+  /// The number of neighboring frames on each side with which a run is compared.
   private static let neighbors = 8
+  /// The greatest number of frames on each side among which these neighbors are searched.
   private static let reach = 240
 
   /// - Parameters:

@@ -106,8 +106,8 @@ struct PlaybackRun {
       {
         return isReversed ? min(on, last)...last : on...max(on, last)
       }
-      // If a run only freezes the instant of the first frame, no frame starts before the end of the
-      // run. The frame on screen at the frozen instant is shown.
+      // No frame starts in a run that is only a freeze frame at the start of the source. The run
+      // shows the frame that is on screen at the frozen instant.
       if !isReversed, first >= 0, let on, first < Int128(table.endTicks) { return on...on }
     } catch { throw MediaError(exporting: error) }
     throw MediaError(

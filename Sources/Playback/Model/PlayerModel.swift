@@ -17,7 +17,7 @@ struct PlayerModel: Sendable {
     var rate: Rational
   }
 
-  /// The frame that the last refresh was due to show, and the position of the refresh.
+  /// The frame that was due at the last refresh, and the playback position at that refresh.
   struct Presented: Sendable {
     let run: Int
     let timeline: PlaybackTimeline

@@ -3,10 +3,10 @@
 /// A detector of repeated frames in a sequence, by their difference from the last frame that is not
 /// repeated.
 ///
-/// An encoder makes repeated frames differ a little. Frames of slow motion also differ little, but
-/// so did the two frames before. A frame therefore counts as repeated only if the last two frames
-/// that are not repeated differ much more. The more the frame itself differs, the greater that
-/// ratio must be.
+/// An encoder makes repeated frames differ a little. In slow motion, all frames differ little from
+/// one another. A frame therefore counts as repeated only if the last two frames that are not
+/// repeated differ from each other by many times more than the frame differs from the latter. The
+/// greater the difference of the frame, the more times that must be.
 package struct RepeatedFrameDetector: Sendable {
   /// The greatest number of consecutive repeated frames that are reported; more of them are a still
   /// image.

@@ -10,9 +10,9 @@ import Overcrank
 struct PlayerEdit {
   /// The content before the edits.
   let base: Composition
-  /// The speeds in base time, in ascending order.
+  /// The speeds in ascending order, in times of the content before the edits.
   private(set) var changes: [Composition.SpeedChange] = []
-  /// The marks in base time.
+  /// The marks, in times of the content before the edits.
   private(set) var marks: [CompositionMarker]
   /// The range to which the next speed applies; nil for the whole content.
   private(set) var range: TimeRange?

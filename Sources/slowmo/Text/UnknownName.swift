@@ -88,7 +88,7 @@ enum UnknownName {
     return nil
   }
 
-  /// The options of the argument parser that help does not list.
+  /// Options of the argument parser that are not listed in the help text.
   private static let hidden = [
     "help-hidden", "experimental-dump-help", String(CompletionScript.request.dropFirst(2)),
   ]

@@ -79,7 +79,7 @@ public struct AudioGap: Hashable, Sendable {
   ///
   /// If the gap consists of several losses, this is the reason for the first loss.
   public let cause: Cause
-  /// The index of the first lost sample since the start of the stream.
+  /// The index of the first sample of this gap, counted from the start of the stream.
   public let position: Int64
   /// The number of lost samples per channel.
   ///
