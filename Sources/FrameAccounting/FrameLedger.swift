@@ -8,32 +8,33 @@ public import OvercrankMediaCore
 /// categories count frames with a known outcome. The ledger is balanced if the sum of the
 /// categories equals `expected`.
 public struct FrameLedger: Hashable, Sendable, Codable {
-  /// The frame periods from the first frame that the driver counted to the end of the take.
+  /// The number of frame periods from the first frame that the driver counted to the end of the
+  /// take.
   public var expected: Int64 = 0
-  /// Frames stored in the file.
+  /// The number of frames stored in the file.
   public var stored: Int64 = 0
-  /// Frames that arrived damaged and were not stored.
+  /// The number of frames that arrived damaged and were not stored.
   public var corrupt: Int64 = 0
-  /// Frames lost before the first arrived frame, according to the driver's sequence number, and
-  /// frames that a missing reference frame made undecodable.
+  /// The number of frames lost before the first arrived frame, according to the driver's sequence
+  /// number, and of frames that a missing reference frame made undecodable.
   public var lostStart: Int64 = 0
-  /// Frames lost in the device or on its bus (USB, PCIe).
+  /// The number of frames lost in the device or on its bus (USB, PCIe).
   public var lostDevice: Int64 = 0
-  /// Frames lost because the driver had no free buffer.
+  /// The number of frames lost because the driver had no free buffer.
   public var lostKernel: Int64 = 0
-  /// Frames lost because the recording queue was full, since the writer was too slow.
+  /// The number of frames lost because the recording queue was full, since the writer was too slow.
   public var lostQueue: Int64 = 0
-  /// Frames that arrived intact but that the encoder or the file rejected.
+  /// The number of frames that arrived intact but that the encoder or the file rejected.
   public var lostWriter: Int64 = 0
-  /// Frames that left the pre-trigger ring before a trigger.
+  /// The number of frames that left the pre-trigger ring before a trigger.
   public var evicted: Int64 = 0
-  /// Frame periods in which it is unknown whether the device produced a frame.
+  /// The number of frame periods in which it is unknown whether the device produced a frame.
   public var unknown: Int64 = 0
 
   /// Makes an empty ledger.
   public init() {}
 
-  /// The sum of all categories.
+  /// The sum of the numbers in all categories.
   ///
   /// It equals ``expected`` if the ledger is balanced.
   ///
@@ -46,7 +47,7 @@ public struct FrameLedger: Hashable, Sendable, Codable {
   /// Whether every expected frame period is counted in exactly one category.
   public var isBalanced: Bool { expected == accounted }
 
-  /// Frames that were due during the take but are not in the file.
+  /// The number of frames that were due during the take but are not in the file.
   ///
   /// This is the sum of all categories except `stored`, `evicted` and `lostStart`.
   public var dropped: Int64 { accounted &- stored &- evicted &- lostStart }

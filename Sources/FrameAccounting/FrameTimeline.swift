@@ -14,7 +14,7 @@ struct FrameTimeline {
   /// The sequence number and the timestamp of one frame.
   struct Reading {
     var sequence: UInt32
-    /// The continuous timestamp in microseconds.
+    /// The timestamp in microseconds, made continuous across wraps and jumps of the driver's clock.
     var microseconds: Int64
     /// Whether the driver's clock jumped at this frame, so that the time since the previous frame
     /// is meaningless.

@@ -107,8 +107,8 @@ struct PeriodTracker {
     slot = next
     if reading.isClockJump || abs(late) >= 0.5 {
       strays += 1
-      // After a clock jump or many outliers, the grid's phase is wrong, so the grid restarts at
-      // this frame.
+      // After a clock jump, or after many frames far from their slots, the grid's phase is wrong.
+      // The grid therefore restarts at this frame.
       if reading.isClockJump || strays >= Self.timeout {
         time = Double(reading.microseconds &- origin)
         strays = 0
@@ -129,7 +129,7 @@ struct PeriodTracker {
     }
   }
 
-  /// The median period of the frames (Theil 1950, Sen 1968), or nil if the frames disagree.
+  /// The median period of the frames (Theil 1950, Sen 1968), or nil if the periods differ too much.
   ///
   /// With eight or more frames, the middle half of the periods must be within 10 % of the median;
   /// with fewer frames, all periods.

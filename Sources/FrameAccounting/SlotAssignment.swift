@@ -2,9 +2,11 @@
 
 import OvercrankMediaCore
 
-/// A Viterbi search for the slots of frames whose counter and clock disagree.
+/// A Viterbi search that assigns frames to slots of a regular time grid, where the driver's frame
+/// counter and clock disagree.
 ///
-/// Each frame may take the slot of its counter or one of the two slots around its timestamp.
+/// Each frame may take the slot that the counter gives or one of the two slots around its
+/// timestamp.
 ///
 /// | Cost per frame | Amount |
 /// |---|---|

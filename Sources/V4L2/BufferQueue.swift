@@ -93,8 +93,8 @@ package final class BufferQueue: ControlChannel, Sendable {
     for buffer in buffers { buffer.unmap(device.calls) }
   }
 
-  /// Ends the capture: restores the controls that were changed for the capture, removes it from the
-  /// shared handles, and releases the priority that was kept until its end.
+  /// Ends the capture: restores the controls that were changed for the capture, removes the capture
+  /// from the shared handles, and releases the priority `.record` that was kept until now.
   private func leave() {
     restoreChanges()
     device.calls.handles.endCapture(device.handle)

@@ -68,7 +68,7 @@ package final class DeviceHandle: ControlChannel, Sendable {
     }
   }
 
-  /// Releases the lock.
+  /// Releases the lock on the device's settings.
   ///
   /// After ``keepSettings()``, other programs stay locked out until the capture ends.
   ///
@@ -81,7 +81,8 @@ package final class DeviceHandle: ControlChannel, Sendable {
     if isGivenBack { try share() }
   }
 
-  /// Releases the lock, but keeps the priority `.record` until ``giveUpSettings()``.
+  /// Releases the lock on the settings, but keeps the priority `.record` until
+  /// ``giveUpSettings()``.
   ///
   /// So other programs cannot change the settings during the capture.
   func keepSettings() {
@@ -91,9 +92,9 @@ package final class DeviceHandle: ControlChannel, Sendable {
     }
   }
 
-  /// Releases the priority that was kept during the capture.
+  /// Releases the priority `.record` that was kept during the capture.
   ///
-  /// If a lock exists, it stays in force.
+  /// If a ``SettingsLock`` exists, it stays in force.
   func giveUpSettings() {
     let isLocked = state.withLock { state in
       state.keepsSettings = false

@@ -46,7 +46,7 @@ package final class SharedHandles: Sendable {
     state.withLock { $0.entries[handle.path, default: Entry()].holder.handle = handle }
   }
 
-  /// Removes a handle as the holder of the lock.
+  /// Removes a handle as the holder of the lock on the device's settings.
   ///
   /// Returns false if the handle did not hold the lock.
   func removeHolder(_ handle: DeviceHandle) -> Bool {

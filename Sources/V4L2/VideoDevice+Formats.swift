@@ -82,7 +82,8 @@ package enum DriverIntervals: Hashable, Sendable {
 }
 
 extension VideoDevice {
-  /// The greatest length of a list.
+  /// The greatest number of entries that are read from one of the driver's lists, such as the list
+  /// of formats.
   ///
   /// The enumeration of some drivers never ends.
   static let listLimit: UInt32 = 4096
@@ -169,7 +170,7 @@ extension VideoDevice {
     return .discrete(intervals)
   }
 
-  /// Reads one entry of a list.
+  /// Reads one entry of a driver's list, such as the list of formats.
   ///
   /// Returns false at the end of the list, or if the driver has no such list.
   borrowing func has<Entry>(

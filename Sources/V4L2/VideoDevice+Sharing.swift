@@ -35,7 +35,8 @@ extension VideoDevice {
     try SettingsLock(handle)
   }
 
-  /// Releases the lock, but keeps the priority of this handle until the capture ends.
+  /// Releases the lock on the settings, but keeps the priority `.record` of this handle until the
+  /// capture ends.
   ///
   /// So other programs cannot change the settings during the capture.
   package borrowing func keepSettings() { handle.keepSettings() }
@@ -75,7 +76,7 @@ package struct SettingsLock: ~Copyable, Sendable {
     try? handle.unlock()
   }
 
-  /// Releases the lock.
+  /// Releases the lock on the device's settings.
   ///
   /// If the handle keeps the priority `.record` until a capture ends, other programs stay locked
   /// out until then.

@@ -17,7 +17,7 @@ final class AudioRing: Sendable {
     let byteCount: Int
     /// The number of the stream that the block belongs to.
     ///
-    /// Each restart begins a new stream.
+    /// Each restart of the capture begins a new stream.
     let stream: Int
   }
 

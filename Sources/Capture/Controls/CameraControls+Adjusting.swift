@@ -87,7 +87,8 @@ extension CameraControls {
     return try chosen(id).map { $0 != before }
   }
 
-  /// The value that the camera chose automatically, or nil if the camera does not report it.
+  /// The value that the camera chose automatically for a control, or nil if the camera does not
+  /// report the value.
   private func chosen(_ id: ControlID) throws(MediaError) -> Int64? {
     try node?.use { device throws(DeviceError) in try device.choice(of: id) } ?? nil
   }
@@ -102,7 +103,7 @@ extension VideoDevice {
   }
 }
 
-/// The values that the automatic modes of a camera have at one time.
+/// The state of a camera's automatic focus, exposure and white balance at one time.
 ///
 /// Values that the camera does not report are nil.
 struct AdjustmentReading {

@@ -22,7 +22,8 @@ public enum AutoFocusRangeRestriction: String, Hashable, Sendable, CaseIterable 
   /// Distances far from the camera.
   case far
 
-  /// The matching items of `V4L2_CID_AUTO_FOCUS_RANGE`, in order of preference.
+  /// The menu items of `V4L2_CID_AUTO_FOCUS_RANGE` that mean this restriction, in order of
+  /// preference.
   fileprivate var items: [Int64] {
     switch self {
     case .none: [ControlItem.focusAnywhere, ControlItem.focusNormal]
@@ -151,7 +152,7 @@ extension CameraControls {
     static let focus = Lock(bit: ControlBit.lockFocus)
   }
 
-  /// Whether the camera has this lock.
+  /// Whether the camera supports this bit of `V4L2_CID_3A_LOCK`.
   ///
   /// False if the device is lost.
   func canLock(_ lock: Lock) -> Bool { (try? isLockPresent(lock)) ?? false }
@@ -165,9 +166,9 @@ extension CameraControls {
     (try number(.lock3A) ?? 0) & lock.bit != 0
   }
 
-  /// Sets or clears one lock and keeps the other locks.
+  /// Sets or clears one bit of `V4L2_CID_3A_LOCK` and keeps the other bits.
   ///
-  /// Does nothing if the camera lacks the lock.
+  /// Does nothing if the camera does not support the bit.
   func setLock(_ lock: Lock, _ isOn: Bool) throws(MediaError) {
     guard let control = try find(.lock3A), control.maximum & lock.bit != 0 else { return }
     let bits = try value(control).number ?? 0

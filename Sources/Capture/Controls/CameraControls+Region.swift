@@ -25,7 +25,8 @@ public struct PointOfInterest: Hashable, Sendable {
 // USB cameras have only one region of interest, with one bit for each automatic mode that uses it.
 // The exposure point and the focus point below are therefore always equal.
 extension CameraControls {
-  /// A bit of `V4L2_CID_UVC_REGION_OF_INTEREST_AUTO`: an automatic mode that can use the region.
+  /// A bit of `V4L2_CID_UVC_REGION_OF_INTEREST_AUTO`: an automatic mode that can use the region of
+  /// interest.
   private struct Automatic {
     let bit: Int64
     static let exposure = Automatic(bit: ControlBit.regionExposure)

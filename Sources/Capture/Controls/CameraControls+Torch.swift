@@ -8,13 +8,14 @@ extension CameraControls {
   /// The requested and the current state of the torch.
   struct Torch: Sendable {
     var mode = TorchMode.off
-    /// The fraction of the LED's greatest current.
+    /// The torch brightness, as a fraction of the LED's greatest electric current.
     ///
-    /// Nil leaves the current unchanged.
+    /// Nil leaves the brightness unchanged.
     var level: Double?
     var isLit = false
     var automatic = AutomaticTorch()
-    /// The observer of the stream's start and stop, or nil before a torch mode is set.
+    /// The number of the observer of the stream's start and stop, or nil before a torch mode is
+    /// set.
     var observer: Int?
     /// The listener for the brightness of frames.
     ///
@@ -114,7 +115,7 @@ extension CameraControls {
     if let number { state.withLock { $0.torch.listener = (monitor, number) } }
   }
 
-  /// Switches the torch if the brightness of a frame requires it.
+  /// Switches the torch on or off if the mean luma of a frame, from 0 (black) to 1, requires it.
   ///
   /// Called on the scene monitor's thread.
   private func see(_ meanLevel: Double) {
@@ -159,8 +160,8 @@ extension CameraControls {
 
 /// Decides from the brightness of frames whether to light a torch.
 struct AutomaticTorch: Sendable {
-  // The thresholds for dark and for bright frames are far apart. Otherwise the torch would brighten
-  // the image, switch itself off, and so flicker.
+  // The mean luma, from 0 to 1, below which a frame is dark, and the one above which it is bright,
+  // are far apart. Otherwise the torch would brighten the image, switch itself off, and so flicker.
   private static let dark = 0.12
   private static let bright = 0.6
 

@@ -130,7 +130,7 @@ extension CameraControls {
       recovery: automatic.flatMap(\.advice) ?? "another control switches it off")
   }
 
-  /// Moves automatic modes to the front.
+  /// Moves the settings of automatic modes before all other settings.
   ///
   /// The driver rejects a control while an automatic mode overrides it, so the mode must be
   /// switched off first.
@@ -146,8 +146,8 @@ extension CameraControls {
       for setting in settings {
         guard let node = node(for: setting.control.id) else { continue }
         changes.append((node, ControlChanges()))
-        // The description is read again, because an earlier assignment may have changed the
-        // control's range.
+        // The control's description is read again, because an earlier assignment may have changed
+        // the control's range.
         _ = try node.use { device throws(DeviceError) in
           let control = try device.control(setting.control.id) ?? setting.control
           return try changes[changes.count - 1].made.set(control, to: setting.value, on: device)

@@ -156,12 +156,13 @@ public struct DeviceConfiguration: ~Copyable {
     return try DeviceInput(self, sharesSettings: false)
   }
 
-  /// Releases the lock.
+  /// Releases the lock on the device's settings.
   ///
   /// The mode stays set.
   public consuming func unlockForConfiguration() {}
 
-  /// Releases the lock but keeps the device open, so that other programs can change its settings.
+  /// Releases the lock on the device's settings but keeps the device open, so that other programs
+  /// can change the settings.
   func sharingSettings() throws(MediaError) {
     do throws(DeviceError) { try lock?.unlock() } catch {
       throw MediaError(capturing: error)

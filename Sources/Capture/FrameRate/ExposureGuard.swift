@@ -9,7 +9,7 @@ import Synchronization
 /// In low light, automatic exposure may exceed the frame duration, which lowers the frame rate. If
 /// exposure is manual, the guard shortens it to less than a frame. It then switches off the dynamic
 /// frame rate and wide dynamic range. The order matters because some cameras reject a control while
-/// another one makes it inactive. The power-line setting is not changed.
+/// another control makes it inactive. The power-line setting is not changed.
 ///
 /// A control that the camera lacks or rejects stays unchanged. Whether the rate holds is therefore
 /// measured separately.
@@ -23,7 +23,7 @@ package final class ExposureGuard: Sendable {
   }
 
   private struct State {
-    /// The changed controls with their previous values, oldest first.
+    /// The changed controls with their previous values, in the order of the changes.
     var changes: [(control: ControlID, before: Int64)] = []
     var weaknesses: Set<Weakness> = []
     var isManual = false

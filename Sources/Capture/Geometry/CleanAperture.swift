@@ -24,7 +24,7 @@ public struct CleanAperture: Hashable, Sendable {
   }
 }
 
-/// The zoom of a frame.
+/// The zoom factor of a frame, and the part of the image that players show.
 package struct FrameZoom: Sendable {
   /// The factor by which the zoom enlarges the image.
   var factor = 1.0
@@ -36,7 +36,7 @@ package struct FrameZoom: Sendable {
     (self.factor, self.cleanAperture) = (factor, cleanAperture)
   }
 
-  /// Creates the zoom of a frame for an output that crops frames itself.
+  /// Reads the zoom factor of a frame, for an output that crops frames itself.
   ///
   /// - Parameters:
   ///   - geometry: The geometry of the output's connection.

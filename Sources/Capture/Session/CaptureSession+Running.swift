@@ -247,7 +247,7 @@ extension CaptureSession {
           for change in formats { try? set(change.input, to: change.before) }
           guard isWanted else { throw error }
           // The inputs that were running are started again. If that fails too, an event reports the
-          // error, because this call already throws the first one.
+          // second error, because this call already throws the first error.
           do throws(MediaError) { try adjust(to: before, starting: running) } catch {
             let second = error
             core.state.withLock { $0.change?.events.append(.runtimeError(second)) }

@@ -74,8 +74,8 @@ package final class FrameQueue: Sendable {
   ///
   /// The position only grows.
   private let released = Atomic<Int>(0)
-  // The arrival time of the frame for which `push(_:)` last called `wakeTaker()`, and the fill
-  // position at that time. Used only by the producer.
+  // The arrival time of the frame for which `push(_:)` last called `wakeTaker()`, and the value of
+  // `filled` at that time. Used only by the producer.
   private nonisolated(unsafe) var lastWake = (arrival: Int64.min, position: 0)
   /// The longest time for which the producer lets a sleeping consumer wait, in microseconds.
   ///
@@ -89,7 +89,7 @@ package final class FrameQueue: Sendable {
   /// The producer does not wake the consumer for every frame. Without this limit, the last frame
   /// before an interruption of the stream might wait until the stream continues.
   private static let longestSleep = DispatchTimeInterval.milliseconds(50)
-  /// The fill level above which the queue counts as nearly full, where 1 is full.
+  /// The fill level above which the queue counts as nearly full; 0 is empty, and 1 is full.
   package static let nearlyFull = 0.9
   /// The number of queue entries that are reserved for notes about frames.
   ///
@@ -288,7 +288,7 @@ package final class FrameQueue: Sendable {
     isTakerWaiting.store(false, ordering: .relaxed)
   }
 
-  /// The fill level from 0 to 1, for display.
+  /// The fraction of the queue that is full, from 0 to 1, for display.
   package var fillLevel: Double {
     let records = Double(records.count) / Double(records.capacity - Self.reserve)
     return max(Double(boundBytes) / Double(capacity), records)

@@ -17,16 +17,16 @@ public enum FrameDropReason: String, Hashable, Sendable, CaseIterable {
 
 /// The number of frames or audio blocks of a data output, by outcome.
 public struct DataOutputLedger: Hashable, Sendable {
-  /// Frames that arrived while the connection was enabled.
+  /// The number of frames or audio blocks that arrived while the connection was enabled.
   public var offered: Int64 = 0
-  /// Frames delivered to the program.
+  /// The number of frames or audio blocks delivered to the program.
   public var delivered: Int64 = 0
-  /// Frames that wait in the queue.
+  /// The number of frames or audio blocks that wait in the queue.
   public var waiting: Int64 = 0
-  /// Dropped frames, by reason.
+  /// The number of dropped frames or audio blocks, by reason.
   public var dropped: [FrameDropReason: Int64] = [:]
 
-  /// Whether the delivered, waiting and dropped frames add up to the offered ones.
+  /// Whether the numbers of delivered, waiting and dropped frames add up to ``offered``.
   public var isBalanced: Bool { offered == delivered + waiting + dropped.values.reduce(0, +) }
 }
 

@@ -131,7 +131,7 @@ extension CaptureDevice {
 }
 
 extension InputChoice {
-  /// Applies the options.
+  /// Applies the input options to the device.
   ///
   /// Returns an error if the device lacks the input or the timings, otherwise nil.
   fileprivate func apply(to device: inout VideoDevice) throws(DeviceError) -> MediaError? {

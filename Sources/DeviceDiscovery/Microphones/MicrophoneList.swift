@@ -7,7 +7,7 @@ import OvercrankV4L2
 
 /// The microphones of the machine, with warnings about devices that could not be queried.
 struct MicrophoneList {
-  /// The microphones by card and device number.
+  /// The microphones in order of card and device number.
   let devices: [CaptureDevice]
   /// One line for each device that could not be queried.
   let warnings: [String]

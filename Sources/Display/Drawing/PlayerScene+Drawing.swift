@@ -77,8 +77,8 @@ extension PlayerScene {
       let right = layout.column(of: segment.end, duration: timeline.duration)
       guard left < right else { return [] }
       let isLast = right == band.right
-      // The last column of a segment keeps the panel's color, to separate it from the next segment.
-      // A segment narrower than 4 pixels is filled completely.
+      // The last pixel column of a segment of the time line keeps the panel's color, to separate
+      // the segment from the next one. A segment narrower than 4 pixels is filled completely.
       let width = right - left - (isLast || right - left < 4 ? 0 : 1)
       let area = ViewRect(x: left, y: band.y, width: width, height: band.height)
       let textWidth = DrawingText.width(segment.label, scale: layout.textScale)

@@ -6,9 +6,9 @@ import OvercrankMediaCore
 struct PlayerScene: Hashable, Sendable {
   /// One of the images in the window, with its title and its zoom.
   struct Pane: Hashable, Sendable {
-    /// The frame on screen; nil in a gap.
+    /// The frame on screen; nil in a gap of the composition.
     var frame: Frame?
-    /// The text in the lower left corner; empty for no text.
+    /// The text in the pane's lower left corner; empty for no text.
     var title = ""
     var viewport = ImageViewport()
   }

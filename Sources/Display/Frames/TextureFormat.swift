@@ -7,9 +7,9 @@ enum TextureFormat: Hashable, Sendable {
   /// A conversion from YUV to RGB that the renderer supports.
   enum Conversion: Hashable, Sendable { case bt601, bt709, fullRange601 }
 
-  /// Three planes, 4:2:0.
+  /// A plane each of luma, blue chroma and red chroma, 4:2:0.
   case planar(Conversion)
-  /// Luma, and interleaved chroma, 4:2:0.
+  /// A plane of luma and a plane of interleaved chroma, 4:2:0.
   case biplanar(Conversion)
   /// YUYV, 4:2:2.
   case packed(Conversion)

@@ -138,7 +138,7 @@ package struct DeviceControl: Hashable, Sendable {
   ///
   /// 1 unless the control is an array.
   package let elementCount: Int
-  /// The dimensions of an array.
+  /// The number of elements in each dimension of an array.
   ///
   /// Empty for a single element.
   package let dimensions: [Int]

@@ -41,8 +41,8 @@ package final class FileDriver: FrameDriver {
     self.path = path
     self.pace = pace
     self.layout = layout
-    // A file may declare any size, so the size is limited. Larger frames do not fit the buffers and
-    // are marked corrupt.
+    // A file may declare any frame size, so the size is limited. Larger frames do not fit the
+    // buffers and are marked corrupt.
     let (width, height) = (min(max(0, width), Self.limit), min(max(0, height), Self.limit))
     let chroma = (width + 1) / 2 * ((height + 1) / 2)
     let bytes =
