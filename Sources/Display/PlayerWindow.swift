@@ -91,7 +91,7 @@ public final class PlayerWindow {
   // MARK: Input
 
   /// Performs the pointer gestures that the user made since the last call, and returns the input
-  /// that is left for the program.
+  /// that the window does not handle itself.
   public func takeInput() -> [WindowInput] {
     let events = waiting + window.events()
     waiting = []

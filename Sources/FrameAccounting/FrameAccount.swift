@@ -22,7 +22,7 @@ package struct FrameAccount {
     /// In microseconds of the driver's continuous timestamps.
     package var microseconds: Int64?
     /// The number of frames that arrived just before the end but could not be recorded, because the
-    /// record queue was full.
+    /// recording queue was full.
     package var unnoted: Int64 = 0
     /// The time from the last frame until the stream was switched off, in microseconds.
     ///
@@ -225,8 +225,8 @@ package struct FrameAccount {
 
   /// Enters frames that are missing between two frames, split by cause.
   ///
-  /// The earliest frames are assigned to a full record queue, the next to a driver without a free
-  /// buffer, and the last to the device.
+  /// The earliest frames are assigned to a full recording queue, the next to a driver without a
+  /// free buffer, and the last to the device.
   private mutating func enterMissing(
     before frame: FrameObservation, after last: FrameObservation, _ count: Int64
   ) {

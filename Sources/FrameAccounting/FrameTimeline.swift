@@ -36,7 +36,7 @@ struct FrameTimeline {
   /// slots.
   private static let held = 4
 
-  /// Whether the sequence numbers are reliable, as they are for a file.
+  /// Whether the sequence numbers are reliable, as they are for a file played as a camera.
   ///
   /// Timestamps are then ignored.
   let trustsCounter: Bool

@@ -24,7 +24,8 @@ package struct TimestampUnwrapper {
   private var offset: Int64 = 0
   /// The correction of timestamps, in microseconds, that was in use before the clock's last jump.
   ///
-  /// A clock that was wrong only briefly jumps back, and the earlier offset is then right again.
+  /// A clock that was wrong only briefly jumps back, and the earlier correction is then right
+  /// again.
   private var offsetBefore: Int64 = 0
   private var last: (sequence: UInt32, microseconds: Int64, arrival: Int64)?
   /// The shortest time from a frame's timestamp to its arrival so far, in microseconds.

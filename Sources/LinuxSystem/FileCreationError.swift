@@ -55,7 +55,7 @@ package struct FileCreationError: Error, Sendable {
 }
 
 extension MediaError {
-  /// Makes the public error for a file that cannot be created or written.
+  /// Makes the `MediaError` for a file that cannot be created or written.
   package init(_ error: FileCreationError) {
     self.init(
       error.isNameTaken

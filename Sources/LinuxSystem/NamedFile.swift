@@ -54,7 +54,7 @@ package struct NamedFile: Sendable {
     throw FileCreationError(path: name, errorNumber: EBUSY)
   }
 
-  /// Releases the lock.
+  /// Releases the lock of the file.
   ///
   /// Call this before this value is destroyed. Otherwise a child process, which shares the
   /// descriptor from fork(2) to exec(2), could hold the lock longer.

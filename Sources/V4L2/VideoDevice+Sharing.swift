@@ -16,9 +16,9 @@ extension VideoDevice {
 
   /// Calls a closure with a handle through which settings can be changed.
   ///
-  /// This is the handle of this program that holds the lock, because the driver rejects changes
-  /// through any other handle. If this program holds no lock on the device, it is this value's own
-  /// handle.
+  /// This is the handle of this program that holds the lock on the settings, because the driver
+  /// rejects changes through any other handle. If this program holds no lock on the device, it is
+  /// this value's own handle.
   package borrowing func withSettings<Result>(
     _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
   ) throws(DeviceError) -> Result {

@@ -103,7 +103,7 @@ extension VideoDevice {
   }
 }
 
-/// The state of a camera's automatic focus, exposure and white balance at one time.
+/// A camera's focus state, automatic exposure duration and automatic color temperature at one time.
 ///
 /// Values that the camera does not report are nil.
 struct AdjustmentReading {

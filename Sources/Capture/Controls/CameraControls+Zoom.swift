@@ -145,7 +145,8 @@ private struct ZoomRamp: Sendable {
 }
 
 extension DeviceControl {
-  /// The zoom factors at the control's minimum and maximum, or nil if the minimum is zero or less.
+  /// The range of zoom factors from the control's minimum to its maximum, or nil if the minimum is
+  /// zero or less.
   fileprivate var zoomFactors: ClosedRange<Double>? {
     guard minimum > 0, minimum < maximum else { return nil }
     return 1...Double(maximum) / Double(minimum)

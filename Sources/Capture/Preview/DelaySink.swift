@@ -37,6 +37,7 @@ final class DelaySink: FrameSink {
     return nil
   }
 
-  // After the end of the stream, the frames stay available to the view.
+  // This method does nothing, because the frames stay available to the view after the end of the
+  // stream.
   func end(_ end: CaptureEnd) {}
 }

@@ -12,7 +12,7 @@ struct PreviewSchedule: Hashable, Sendable {
   /// The constant delay at normal speed, or the greatest delay in slow motion, in microseconds.
   var delay: Int64
   var speed: Speed
-  /// The time from which the schedule counts, in microseconds.
+  /// The time at which the schedule begins, in microseconds of the capture clock.
   var start: Int64
 
   /// Returns the capture time of the frame to show at a time, both in microseconds.

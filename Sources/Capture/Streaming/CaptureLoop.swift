@@ -70,7 +70,7 @@ extension CaptureEnd {
   }
 }
 
-/// The control of a running capture, shared with other threads.
+/// An object through which other threads stop or pause a running capture.
 package final class CaptureControl: Sendable {
   /// The start time of the stream, in microseconds of the driver's clock.
   package let switchedOn = Atomic<Int64>(0)

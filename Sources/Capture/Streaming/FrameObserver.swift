@@ -4,7 +4,7 @@ import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// Records the times of each captured frame, without allocation.
+/// Records when each captured frame was dequeued and its buffer requeued, without allocation.
 struct FrameObserver {
   /// The arrival time of the last frame or, before any frame, the start of the stream.
   ///

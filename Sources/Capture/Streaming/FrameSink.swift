@@ -29,7 +29,8 @@ package protocol FrameSink: AnyObject, Sendable {
 package enum FrameKeeping: Sendable {
   /// The sink copies the bytes that it needs.
   case never
-  /// The sink holds buffers if no other sink can hold them. Otherwise it copies the bytes.
+  /// The sink holds buffers if all other sinks of the camera have ``never``. Otherwise it copies
+  /// the bytes.
   case whenAlone
   case always
 }

@@ -43,7 +43,7 @@ package final class TakeSink: FrameSink {
   /// Set for compressed frames. They are small, so a copy costs less than the loss of a buffer.
   private let copiesBesideOthers: Bool
   private let result = Mutex<CaptureEnd?>(nil)
-  /// The greatest number of buffers that may be held at a time.
+  /// The greatest number of the driver's buffers that this sink may hold at a time.
   private let maximumHeld = Atomic<Int>(0)
 
   // State used only by the capture thread.

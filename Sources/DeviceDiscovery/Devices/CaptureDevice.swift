@@ -19,7 +19,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
   public enum Kind: String, Hashable, Sendable {
     /// A Video4Linux device node.
     case v4l2
-    /// The synthetic camera with its test pattern.
+    /// The synthetic camera, whose frames this library draws.
     case synthetic
     /// A movie file played as a camera.
     case file

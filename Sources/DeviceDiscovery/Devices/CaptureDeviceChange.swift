@@ -204,8 +204,8 @@ final class DeviceMonitor: Sendable {
   private func inspect(_ path: String, _ identity: DeviceIdentity, _ state: inout State) {
     // Until udev sets the permissions of a new node, only its owner may open it. Such a node is
     // held back and not reported as forbidden. When udev changes the permissions, another event
-    // follows. The mode must be read before the probe, because udev may change the permissions
-    // right after a failed probe.
+    // follows. The permissions must be read before the probe, because udev may change them right
+    // after a failed probe.
     let isForOwnerOnly = SystemFiles.isForOwnerOnly(path)
     let node = NodeProbe(path, identity)
     if node.isForbidden, state.cameras[path] == nil, isForOwnerOnly {

@@ -215,7 +215,7 @@ extension FrameRateRange {
     self.init(lowest, highest, frameDurationStep: duration)
   }
 
-  /// The smallest range that contains this one and another with the same highest rate.
+  /// The smallest range that contains this range and another range with the same highest rate.
   fileprivate func joined(_ other: FrameRateRange) -> FrameRateRange {
     let lower = min(minFrameRate, other.minFrameRate)
     let widest = FrameRateRange(lower, maxFrameRate, frameDurationStep: frameDurationStep)

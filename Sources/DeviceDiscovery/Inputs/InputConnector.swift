@@ -33,7 +33,7 @@ public struct InputConnector: Hashable, Sendable, Codable, Identifiable {
   public let name: String
   /// The type of the source at the input.
   public let kind: Kind
-  /// The conditions that the driver reports.
+  /// The conditions that prevent reception, as the driver reports them.
   ///
   /// Most drivers report them only for the current input.
   public let problems: [Problem]

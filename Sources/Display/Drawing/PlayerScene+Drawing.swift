@@ -94,7 +94,8 @@ extension PlayerScene {
     }
   }
 
-  /// Draws the loop, the markers and the playhead over the thumbnails and segments.
+  /// Draws the range of loop playback, the markers and the playhead over the thumbnails and
+  /// segments.
   private func overlayDrawing(_ layout: WindowLayout) -> [DrawingCommand] {
     let area = layout.scrubArea
     var list: [DrawingCommand] = []

@@ -52,7 +52,7 @@ package enum AudioReading: Sendable {
 
 /// The capture time of a sample.
 package struct SampleStamp: Hashable, Sendable {
-  /// The index of the sample, relative to the first sample of the same reading.
+  /// The index of the sample, counted from the first sample that the same call of `read` returned.
   package var sample: Int
   /// The capture time in nanoseconds of the driver's clock.
   package var nanoseconds: Int64

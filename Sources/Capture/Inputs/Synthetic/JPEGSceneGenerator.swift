@@ -32,7 +32,8 @@ struct JPEGSceneGenerator: TestPatternGenerator {
   private var frameCount: UInt64 = 0
   let maximumByteCount: Int
 
-  /// The size of a slot in bytes, several times what the most detailed blocks need.
+  /// The size in bytes of the slot for one encoded block, several times what the most detailed
+  /// blocks need.
   private static let bytesPerBlock = 1_536
 
   init(scene: BallScene) throws(LibAVError) {

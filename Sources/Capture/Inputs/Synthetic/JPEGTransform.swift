@@ -5,7 +5,8 @@
 /// The method of Arai, Agui and Nakajima needs five multiplications for eight samples. Its result
 /// lacks a constant factor per coefficient, which is merged into the quantization.
 struct JPEGTransform: Sendable {
-  /// The factor of each coefficient, with the quantizer step included, in zigzag order.
+  /// The factor for each DCT coefficient, which includes the division by the quantizer step, in
+  /// zigzag order.
   private let factors: [Float]
   /// For each position in zigzag order, the index of the coefficient in row order.
   private let order: [Int]

@@ -7,7 +7,7 @@ struct PixelRect: Equatable {
   var x: Range<Int>
   var y: Range<Int>
 
-  /// The smallest rectangle with even coordinates that contains this one.
+  /// The smallest rectangle with even coordinates that contains this rectangle.
   var even: PixelRect {
     PixelRect(
       x: x.lowerBound & ~1..<(x.upperBound + 1) & ~1,

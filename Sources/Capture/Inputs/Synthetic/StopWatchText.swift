@@ -28,7 +28,7 @@ struct StopWatchText: Sendable {
   }
 }
 
-/// The positions of the characters of the stop-watch.
+/// The positions of the characters of the stop-watch in an image.
 struct StopWatchLayout: Sendable {
   static let paper = SceneColor(luma: 44, cb: 132, cr: 122)
   static let ink: UInt8 = 226

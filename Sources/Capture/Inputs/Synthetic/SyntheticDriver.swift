@@ -32,7 +32,7 @@ package final class SyntheticDriver: FrameDriver {
     ///
     /// The file is opened when the camera starts.
     package var counterPath: String?
-    /// Whether frames are delivered in real time.
+    /// Whether frames are delivered in real time or as fast as they are consumed.
     package var pace = Pace.realTime
     /// The scene in the frames.
     package var scene = SyntheticScene.ball(BouncingBall())
