@@ -126,7 +126,7 @@ package struct AudioDevice: ~Copyable, Sendable {
     throw ALSAError(.read, name, code: -preciseCode(code))
   }
 
-  /// Returns the error code of a failed call, or a more precise one.
+  /// Returns the error code of a failed call, or a more precise error code.
   ///
   /// While a card is being unplugged, calls fail with `EIO`. This function then makes another call,
   /// whose error shows whether the card is gone.

@@ -205,7 +205,7 @@ final class SDLWindow {
     if let mode = conversions[image] { SDL_SetYUVConversionMode(mode) }
     SDL_SetTextureScaleMode(texture.pointer, isSmooth ? SDL_ScaleModeLinear : SDL_ScaleModeNearest)
     var from = SDL_Rect(source)
-    // SDL rotates the target rectangle around its center. So the rectangle to pass is the one
+    // SDL rotates the target rectangle around its center. So the rectangle to pass is the rectangle
     // before the rotation, which has the same center.
     let isTransposed = rotation % 180 != 0
     let (width, height) =

@@ -116,7 +116,7 @@ package struct FrameAccount {
     enterDecided()
     // The frame after the end was added to the timeline, but not to `open`, the frames whose steps
     // are undecided. The timeline therefore returns one more step than `open` has frames. This last
-    // step is the one to the frame after the end.
+    // step leads to the frame after the end.
     if let next = end.next, let step = lastStep, let last {
       enterMissing(before: next, after: last, Self.within(end, step - 1, last, timeline.period))
     } else if end.unnoted > 0, let last {

@@ -14,7 +14,7 @@ package struct FrameObservation: Hashable, Sendable {
   package var driverMicroseconds: Int64
   /// Whether the driver marked the frame as damaged (V4L2_BUF_FLAG_ERROR).
   package var isMarkedCorrupt = false
-  /// The number of frames lost just before this one because the driver had no free buffer.
+  /// The number of frames lost just before this frame because the driver had no free buffer.
   ///
   /// Nil if the driver does not count them.
   package var overrunsBefore: UInt32?
@@ -32,8 +32,8 @@ package struct FrameObservation: Hashable, Sendable {
   /// Drivers fill buffers in the order in which they were requeued. If all other buffers were
   /// already full, the driver had no free buffer before this time.
   package var oldestReturn = Int64.min
-  /// The number of frames that arrived just before this one but could not be recorded, because the
-  /// recording queue was full even for notes.
+  /// The number of frames that arrived just before this frame but could not be recorded, because
+  /// the recording queue was full even for notes.
   package var unnoted: Int64 = 0
   /// The outcome of the frame as far as it is known.
   ///

@@ -83,7 +83,7 @@ struct PeriodTracker {
       phases.append(phase - phase.rounded(.down))
     }
     // Phases, as fractions of a period, are cyclic: 0.9 and 0.1 are close, so a mean would be
-    // wrong. The chosen phase has the smallest total distance to all others.
+    // wrong. The chosen phase has the smallest total distance to all other phases.
     let nearest = phases.min { spread(of: phases, around: $0) < spread(of: phases, around: $1) }
     let phase = nearest ?? 0
     // Slot 0 belongs to the first frame. A phase above half a period means that the frame is early,

@@ -114,8 +114,8 @@ package final class DeviceHandle: ControlChannel, Sendable {
 
   /// Sets a control until ``restoreChanges()`` is called.
   ///
-  /// The request is made through `channel`, because another handle than this one, that of
-  /// `channel`, may hold the lock on the settings.
+  /// The request is made through `channel`, because the lock on the settings may be held by the
+  /// handle of `channel` and not by this handle.
   func change(
     _ control: DeviceControl, to value: ControlValue, through channel: DeviceHandle
   ) throws(DeviceError) -> ControlValue {

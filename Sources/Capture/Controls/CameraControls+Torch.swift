@@ -84,7 +84,7 @@ extension CameraControls {
   /// Applies the torch mode to the LED: the torch may be lit only while the stream is on.
   private func followStream() throws(MediaError) {
     // This method is called from several threads. The lock keeps an older call from overwriting the
-    // LED state of a newer one.
+    // LED state of a newer call.
     let result = torchWork.withLock { _ in
       Result { () throws(MediaError) in try setTorch() }
     }
@@ -160,8 +160,8 @@ extension CameraControls {
 
 /// Decides from the brightness of frames whether to light a torch.
 struct AutomaticTorch: Sendable {
-  // The mean luma, from 0 to 1, below which a frame is dark, and the one above which it is bright,
-  // are far apart. Otherwise the torch would brighten the image, switch itself off, and so flicker.
+  // The two thresholds of mean luma (0 to 1), for dark and for bright frames, are far apart.
+  // Otherwise the torch would brighten the image, switch itself off, and so flicker.
   private static let dark = 0.12
   private static let bright = 0.6
 

@@ -213,7 +213,7 @@ public struct DeviceConfiguration: ~Copyable {
     }
   }
 
-  /// Sets the frame duration and returns the one that the driver then reports.
+  /// Sets the frame duration and returns the duration that the driver then reports.
   ///
   /// If the driver cannot set frame durations, it lists a single rate, and `duration` is returned.
   private mutating func setDuration(_ duration: MediaTime) throws(DeviceError) -> MediaTime {

@@ -84,7 +84,7 @@ public final class VideoPreview: FrameOutput {
 
   /// The counts of frames by outcome so far.
   ///
-  /// A frame that a newer one replaced counts as ``FrameDropReason/frameWasLate``.
+  /// A frame that a newer frame replaced counts as ``FrameDropReason/frameWasLate``.
   public var ledger: DataOutputLedger { counters.ledger }
 
   /// The counts of frames that have arrived at the preview so far, and the newest frame's time.

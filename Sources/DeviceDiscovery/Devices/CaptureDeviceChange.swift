@@ -177,7 +177,7 @@ final class DeviceMonitor: Sendable {
     for path in calls.nodes() { state.cameras[path] = NodeProbe(path, identity).device }
   }
 
-  /// The device nodes that events refer to, and those of these nodes that were removed.
+  /// The device nodes that events refer to, and the nodes among them that were removed.
   ///
   /// A path is listed as removed even if a new node has taken it since, because the new node
   /// belongs to another device.

@@ -103,7 +103,7 @@ extension FourCC {
   /// The number of memory planes of a frame.
   ///
   /// Formats of linux/videodev2.h whose macro names end in M have a separate memory plane for each
-  /// image plane. All others have one.
+  /// image plane. All other formats have one memory plane.
   var separatePlaneCount: Int {
     switch description {
     case "NM12", "NM21", "NM16", "NM61", "VM12", "MM21": 2

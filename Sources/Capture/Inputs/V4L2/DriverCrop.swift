@@ -14,7 +14,7 @@ final class DriverCrop: Sendable {
     var size: (width: UInt32, height: UInt32) = (0, 0)
     /// The most recently requested zoom factor.
     var factor = 1.0
-    /// Whether the crop differs from the one before the capture.
+    /// Whether the crop differs from the crop before the capture.
     var isCropped = false
     var isRefused = false
   }
