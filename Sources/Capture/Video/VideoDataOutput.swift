@@ -79,8 +79,8 @@ public final class VideoDataOutput: FrameOutput {
   /// frames per second give every second frame, 1/12 s apart.
   ///
   /// If the interval is a whole number of the camera's frame periods, the driver's timestamps may
-  /// jitter around it. A frame may then be early, but by no more than a quarter of the interval and
-  /// half a period.
+  /// jitter around it. A frame may then be early, but by no more than a quarter of the interval,
+  /// and no more than half a frame period.
   public var minFrameDuration: MediaTime {
     get { MediaTime(microseconds: options.minFrameDuration.load(ordering: .relaxed)) }
     set {

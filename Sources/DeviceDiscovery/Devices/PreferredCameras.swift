@@ -50,7 +50,7 @@ struct PreferredCameras: Sendable {
     stateDirectory: getenv("XDG_STATE_HOME").map { String(cString: $0) },
     home: getenv("HOME").map { String(cString: $0) })
 
-  /// Locates the file.
+  /// Locates the file that lists the preferred cameras.
   ///
   /// - Parameters:
   ///   - stateDirectory: The value of `XDG_STATE_HOME`. A path that is not absolute is ignored.
