@@ -70,7 +70,7 @@ enum CodeFilter {
   private static func isPart(_ code: DetectedCode, of other: DetectedCode) -> Bool {
     guard other.key != code.key, areTogether(code, other) else { return false }
     if other.type == code.type { return other.bytes.count > code.bytes.count }
-    // All other bar codes have a better checksum or more characters.
+    // A bar code of another type has a better checksum or more characters than this code.
     return other.type.isLinear
   }
 

@@ -92,7 +92,7 @@ struct Slowmo: ParsableCommand {
     do {
       try checkHelp(arguments)
       guard let verb = try command(arguments) as? any Verb else {
-        // All other requests print help.
+        // The arguments request help instead of a command that does work.
         Output.verbatim(HelpPage(requestedBy: arguments, root: Self.self).rendered)
         return .done
       }

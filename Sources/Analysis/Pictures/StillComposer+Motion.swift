@@ -59,8 +59,8 @@ extension StillComposer {
         for channel in start..<start + 3 {
           distance += abs(Int(image.bytes[channel]) - Int(background.bytes[channel]))
         }
-        // A difference of up to 36, summed over the channels, is noise. From 36 to 72, as at an
-        // object's edge, the opacity rises.
+        // A difference from the background of up to 36 levels, summed over the three channels, is
+        // noise. From 36 to 72, as at an object's edge, the opacity rises.
         guard distance > 36 else { continue }
         let opacity = share * min(1, Float(distance - 36) / 36)
         for channel in start..<start + 3 {

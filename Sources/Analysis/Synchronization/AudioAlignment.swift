@@ -16,12 +16,13 @@ struct AudioAlignment {
     let coarse: [Float]
   }
 
-  /// The least height of a peak, in standard deviations, that counts as a match.
+  /// The least height of a correlation peak that counts as a match, in standard deviations of the
+  /// correlation at other offsets.
   ///
   /// Among a million offsets of noise, the highest peak is at 5 standard deviations.
   static let minimumHeight = 9.0
-  /// The greatest height of the second-best peak, relative to the best, for a match that is not
-  /// ambiguous.
+  /// The greatest height of the second-best correlation peak, relative to the best peak, for a
+  /// match that is not ambiguous.
   static let greatestRival = 0.85
   /// The sampling rate of the coarse search in hertz.
   static let coarseRate = 8_000
@@ -34,7 +35,7 @@ struct AudioAlignment {
     (self.first, self.second, rate) = (first, second, Double(sampleRate))
   }
 
-  /// Measures the offset.
+  /// Measures the offset between the two recordings.
   ///
   /// `limit` is the greatest offset in seconds; nil for any. `names` are the two recordings, for
   /// messages.
@@ -123,7 +124,7 @@ struct AudioAlignment {
   private struct Block {
     /// The middle of the block in the second signal, in seconds.
     let time: Double
-    /// The offset in seconds.
+    /// The time of the match in the first signal minus ``time``, in seconds.
     let offset: Double
     /// The standard deviation of the offset due to noise, in seconds.
     let deviation: Double

@@ -11,9 +11,10 @@ struct CoarseAlignment {
   let offset: Int
   /// Whether one of the two signals is inverted relative to the other.
   let isInverted: Bool
-  /// The height of the peak, in standard deviations of the other offsets.
+  /// The height of the best correlation peak, in standard deviations of the correlation at the
+  /// other offsets.
   let height: Double
-  /// The height of the second-best peak relative to the best.
+  /// The height of the second-best correlation peak relative to the best peak.
   let rival: Double
 
   /// Searches all offsets at which the signals overlap, or those within a limit.

@@ -12,11 +12,11 @@ struct FlashAlignment {
     let share: Double?
     /// Whether the light became brighter.
     let isRising: Bool
-    /// The change of the mean brightness.
+    /// The absolute change of the mean brightness, which is from 0 to 255.
     let size: Double
     /// The duration of the frame in seconds.
     let frame: Double
-    /// The estimated time in seconds, and its standard deviation.
+    /// The estimated time of the change in seconds, and the standard deviation of this time.
     private(set) var time = 0.0
     private(set) var deviation = 0.0
 
@@ -25,10 +25,10 @@ struct FlashAlignment {
       (self.size, self.frame) = (size, frame)
     }
 
-    /// Estimates the time.
+    /// Estimates the time of the change.
     ///
-    /// The constants minimize the error if every exposure time up to a whole frame is equally
-    /// likely.
+    /// The constants in the formulas minimize the error if every exposure time up to a whole frame
+    /// is equally likely.
     fileprivate mutating func estimate(isShort: Bool) {
       if let share {
         // A partial change happened while this frame was exposed: the smaller its fraction, the
@@ -90,7 +90,7 @@ struct FlashAlignment {
     return Array(edges.sorted { $0.size > $1.size }.prefix(64))
   }
 
-  /// Measures the offset.
+  /// Measures the offset between the two recordings.
   ///
   /// `limit` is the greatest offset in seconds; nil for any. `names` are the two recordings, for
   /// messages.

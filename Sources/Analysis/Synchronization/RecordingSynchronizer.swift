@@ -47,7 +47,8 @@ public struct RecordingSynchronizer: Sendable {
       do throws(MediaError) {
         return try flashOffset(recording, reference, isCancelled)
       } catch let other {
-        // Throws the error of the audio comparison, because it also suggests a remedy.
+        // Throws the error of the audio comparison instead of that of the flash comparison, because
+        // the audio error suggests a remedy.
         throw other.code == .cancelled ? other : error
       }
     }

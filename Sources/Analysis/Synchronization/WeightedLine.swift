@@ -17,7 +17,7 @@ struct WeightedLine {
   private var center = (x: 0.0, y: 0.0)
   private var spread = 0.0
   private var totalWeight = 0.0
-  /// The variance of a point of weight 1.
+  /// The estimated variance of `y` for a point of weight 1.
   private var variance = 0.0
 
   /// Fits a line; nil for fewer than three points.

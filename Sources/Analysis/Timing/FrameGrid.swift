@@ -5,7 +5,7 @@
 /// Only the times of the frames are used. Timestamps of drivers may be late, but never early. A
 /// late frame is followed by a short interval and counts as no gap.
 struct FrameGrid {
-  /// The period in ticks.
+  /// The frame period in ticks.
   let period: Double
   /// The gaps in order: the index of the frame before the gap, and the number of missing frames.
   let gaps: [(after: Int, count: Int)]

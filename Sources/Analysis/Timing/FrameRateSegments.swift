@@ -41,8 +41,8 @@ enum FrameRateSegments {
 
   private static func tolerance(_ interval: Double) -> Double { 0.2 * interval + 1.01 }
 
-  /// The median interval of the window that begins at an index, and whether most of the intervals
-  /// in it agree.
+  /// The median interval of the window that begins at an index, and whether most intervals in the
+  /// window agree with this median.
   private static func level(
     _ intervals: [Double], at index: Int
   ) -> (median: Double, isSteady: Bool)? {

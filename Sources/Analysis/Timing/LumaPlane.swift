@@ -47,7 +47,8 @@ struct LumaPlane {
     }
   }
 
-  /// The mean absolute difference of a block.
+  /// The mean absolute luma difference between a block of this plane and the same block of another
+  /// plane.
   func difference(to other: LumaPlane, at offset: Int) -> Double {
     let rows = min(Self.side, height)
     guard width >= Self.side, stride == other.stride else {

@@ -18,7 +18,7 @@ struct RepeatedFrames {
   private static let motion = 8.0
   /// The difference, in levels, that not even strong noise reaches.
   private static let certainMotion = 20.0
-  /// The number of neighboring frames on each side with which a run is compared.
+  /// The number of neighboring frames on each side with which a run of repeated frames is compared.
   private static let neighbors = 8
   /// The greatest number of frames on each side among which these neighbors are searched.
   private static let reach = 240
@@ -177,7 +177,7 @@ private struct Context {
     (before + after).map { $0[keyPath: value] }.max() ?? 0
   }
 
-  /// Whether the motion stops and starts abruptly.
+  /// Whether the motion stops abruptly before the run and starts abruptly after it.
   ///
   /// An object that reverses its direction is slow just before and just after it stands still.
   func hasSharpEdges(over peak: Double) -> Bool {

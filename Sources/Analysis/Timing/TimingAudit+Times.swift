@@ -119,7 +119,7 @@ extension TimingAudit {
     return stated.framesPerSecond < Rational(24)
   }
 
-  /// The rate that is compared with the expected one.
+  /// The measured or stated frame rate that is compared with the expected rate.
   private var effectiveFrameRate: Rational? {
     if let distinctFrameRate { return distinctFrameRate }
     if captureFrameRateAgrees == true { return captureFrameRate?.framesPerSecond }

@@ -115,7 +115,7 @@ public struct TimingAudit: Hashable, Sendable, Codable {
     ///
     /// The lamps flicker at twice this frequency.
     public let mainsFrequency: Int
-    /// The amplitude as a part of the mean luma, from 0 to 1.
+    /// The amplitude of the flicker as a fraction of the mean luma, from 0 to 1.
     public let depth: Double
 
     private enum CodingKeys: String, CodingKey {
@@ -126,7 +126,7 @@ public struct TimingAudit: Hashable, Sendable, Codable {
 
   /// The number of frames.
   public internal(set) var frameCount: Int
-  /// The intervals; nil for fewer than two frames.
+  /// The intervals between frames; nil for fewer than two frames.
   public internal(set) var intervals: Intervals?
   /// Whether the intervals are multiples of one period in each of ``segments``, apart from jitter.
   public internal(set) var isRegular: Bool

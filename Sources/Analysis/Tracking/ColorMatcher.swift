@@ -143,8 +143,8 @@ struct ColorMatcher {
       deviation = background.deviation / contrast * lever.squareRoot() / total
       if hypot(sumX, sumY) / total < 1e-3 { break }
     }
-    // Adds 0.013 pixels: even without noise, a pixel near the color's threshold may be counted or
-    // not.
+    // Adds a deviation of 0.013 pixels: even without noise, a pixel near the color's threshold may
+    // be counted or not.
     return ObjectMatch(position: center, deviation: hypot(deviation, 0.013), score: 0, rival: 0)
   }
 

@@ -79,11 +79,11 @@ struct LocalMotion {
 
   /// The variance of the positions over a whole track, relative to their stated variance.
   struct Scatter {
-    /// The ratio for a moving object.
+    /// The measured variance relative to the stated variance, for a moving object.
     ///
     /// It is at least 1, because slowly changing errors do not show as scatter.
     fileprivate var moving = 1.0
-    /// The ratio for an object at rest.
+    /// The measured variance relative to the stated variance, for an object at rest.
     ///
     /// Slowly changing errors are constant then, so they need no allowance.
     fileprivate var still = 1.0
@@ -129,7 +129,7 @@ struct LocalMotion {
       }
       moving = max(1, mean)
       // The stated variance counts as if it had been measured with four degrees of freedom. So it
-      // counts more if the track has few of them.
+      // counts more if the track has few degrees of freedom.
       still = max(mean, (4 + mean * freedom) / (4 + freedom))
     }
   }

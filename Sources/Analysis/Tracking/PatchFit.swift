@@ -85,7 +85,8 @@ struct PatchFit {
   /// Nil if the structure fixes the position in one direction only, as a straight line does.
   var deviation: Double? {
     let (a, b, c) = (inverse[1][1], inverse[2][2], inverse[1][2])
-    // The eigenvalues of the covariance.
+    // The eigenvalues of the covariance matrix of the position are `middle - half` and `middle +
+    // half`.
     let (middle, half) = ((a + b) / 2, hypot((a - b) / 2, c))
     guard solution[0] > 0, middle - half > (middle + half) / 400 else { return nil }
     let deviation = (variance * (middle + half)).squareRoot() / solution[0]

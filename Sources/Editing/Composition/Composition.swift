@@ -373,8 +373,8 @@ extension Composition {
     }
   }
 
-  /// Applies `body` to the first track of each media type in `kinds`, and inserts a gap of the same
-  /// duration into all other tracks.
+  /// Applies `body` to the first track of each media type in `kinds`, and inserts a gap as long as
+  /// `range` into all other tracks.
   private mutating func insert(
     _ range: TimeRange, _ kinds: [MediaType], at time: MediaTime,
     _ body: (inout CompositionTrack) throws(MediaError) -> Void

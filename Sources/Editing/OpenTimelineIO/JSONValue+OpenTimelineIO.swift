@@ -158,7 +158,7 @@ extension JSONValue {
     }
   }
 
-  /// The range in seconds, converted from OpenTimelineIO's floating-point values.
+  /// This value as a range in seconds, converted from OpenTimelineIO's floating-point values.
   var otioRange: (start: Rational, duration: Rational)? {
     guard let start = self["start_time"]?.otioTime, let length = self["duration"]?.otioTime else {
       return nil
@@ -166,7 +166,8 @@ extension JSONValue {
     return (start, length)
   }
 
-  /// The time in seconds, converted from OpenTimelineIO's floating-point value and rate.
+  /// This value as a time in seconds, converted from OpenTimelineIO's floating-point value and
+  /// rate.
   var otioTime: Rational? {
     guard let count = self["value"]?.number.flatMap(ProjectTime.nearest),
       let rate = ProjectTime.rate(self["rate"]?.number)

@@ -18,7 +18,8 @@ struct EditDecisionList {
     var codes: [TimeCode]
     var name: String?
     var file: String?
-    /// The speed in source frames per second, and the timecode of the first source frame.
+    /// The M2 line of the event: the speed in source frames per second, and the timecode of the
+    /// first source frame; nil without such a line.
     var motion: (framesPerSecond: Double, start: TimeCode?)?
   }
 

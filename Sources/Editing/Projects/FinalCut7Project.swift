@@ -158,7 +158,8 @@ struct FinalCut7Project {
 
   /// Returns the content's times at the start and the end of a clip.
   ///
-  /// With a change of speed, `in` counts frames of the result. In reverse, it counts from the end.
+  /// With a change of speed, `in` counts frames of the retimed clip. In reverse playback, `in`
+  /// counts from the end.
   private static func part(
     _ length: Rational, from start: Rational, _ speed: Rational, of whole: Rational
   ) throws(MediaError) -> ProjectContent.CurvePart {

@@ -43,7 +43,7 @@ struct FinalCutProject {
   private var assets: [String: Asset] = [:]
   private var sequences: [String: XMLElement] = [:]
   private var multicams: [String: XMLElement] = [:]
-  /// The frame rates of the formats.
+  /// The frame rate of each `format` element of the document, by its `id`.
   private var formats: [String: Rational] = [:]
   /// The frame rate of the sequence that is read; nil if the sequence's format does not state a
   /// rate.

@@ -19,9 +19,9 @@ package struct Exposure: Hashable, Sendable {
   ///
   /// A window with at least this many visible source frames is not divided.
   package static let partCount = 8
-  /// The weight of a part.
+  /// The total weight of one of these parts.
   ///
-  /// Each possible number of source frames in a part, from 1 to 7, divides it.
+  /// It is a multiple of each possible number of source frames in a part, from 1 to 7.
   private static let partShare: Int64 = 420
 
   private mutating func append(_ time: Rational, _ share: Int64) {

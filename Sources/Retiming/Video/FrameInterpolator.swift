@@ -168,8 +168,8 @@ package final class FrameInterpolator {
     return result
   }
 
-  /// Returns the motion in pixels from a pixel of the older frame to the newer frame, or from the
-  /// newer to the older.
+  /// Returns the motion in pixels from a pixel of the older frame to the newer frame; if
+  /// `isBackward` is true, from a pixel of the newer frame to the older frame.
   package func motion(x: Int, y: Int, isBackward: Bool = false) -> (x: Float, y: Float) {
     var (motionX, motionY): (Float, Float) = (0, 0)
     of_motion(

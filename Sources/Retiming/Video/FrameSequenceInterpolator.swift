@@ -166,7 +166,7 @@ package final class FrameSequenceInterpolator {
     for time in waiting {
       let instant = Float((time - older.time) / (newer.time - older.time))
       // The times of frames are rounded to ticks, so an output frame that is this close to a
-      // captured frame shows it.
+      // captured frame shows the captured frame.
       guard instant > Self.tolerance, instant < 1 - Self.tolerance else {
         guard try hold([time], of: instant > 0.5 ? newer : older, emit) else { return false }
         continue

@@ -4,9 +4,9 @@
 /// repeated.
 ///
 /// An encoder makes repeated frames differ a little. In slow motion, all frames differ little from
-/// one another. A frame therefore counts as repeated only if the last two frames that are not
-/// repeated differ from each other by many times more than the frame differs from the latter. The
-/// greater the difference of the frame, the more times that must be.
+/// one another. A frame therefore counts as repeated only if its difference is many times smaller
+/// than the difference between the last two frames that are not repeated. The greater the
+/// difference of the frame, the greater this ratio must be.
 package struct RepeatedFrameDetector: Sendable {
   /// The greatest number of consecutive repeated frames that are reported; more of them are a still
   /// image.

@@ -6,7 +6,7 @@ package import OvercrankMediaCore
 package struct ShutterContent {
   /// The content of one window: the time during which the shutter is open for one output frame.
   struct Window {
-    /// The window in ticks; at least one tick long.
+    /// The time during which the shutter is open, in ticks; at least one tick long.
     let range: Range<Int64>
     /// The source frames visible in the window, in order, each with its visible time in ticks; at
     /// least one frame.

@@ -19,8 +19,8 @@ struct ShutterWindows {
     let share = try (shutter.degrees / 360).exact("the time of an open shutter")
     let (above, below) = (share.numerator, share.denominator)
     let numerator = Int128(grid.rate.numerator)
-    // Rounds up to a multiple of the denominator of the shutter's share, so that a window is a
-    // whole number of ticks.
+    // Rounds up to a multiple of the denominator of the open fraction of the output period, so that
+    // a window is a whole number of ticks.
     let least = max(1, 2_000_000_000 / numerator)
     let (added, isTooFine) = least.addingReportingOverflow(below - 1)
     let fine = Int64(exactly: isTooFine ? .max : added / below * below)

@@ -105,8 +105,8 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     while bad - good > (bad == rates.count ? 1 : max(1, good / 20)), !Interrupt.isRequested {
       let mode = ModeRequest(format, at: rates[next])
       if try measure(camera, mode).report.ledger.dropped == 0 { good = next } else { bad = next }
-      // If every tried rate has passed and few rates remain, the highest rate is tried next,
-      // because it will probably pass too. This saves measurements.
+      // If no frame was dropped at any tried rate and few rates remain, the highest rate is tried
+      // next, because it will probably drop no frame either. This saves measurements.
       next = bad == rates.count && bad - good <= max(2, good / 5) ? bad - 1 : (good + bad) / 2
     }
     return good < 0 ? nil : rates[good]

@@ -42,7 +42,7 @@ package protocol PlaybackWindow: AnyObject {
   /// `rate` is the playback rate to show in the text; nil for none.
   func present(at time: MediaTime, rate: Rational?) throws(MediaError)
 
-  /// Multiplies the zoom factor.
+  /// Multiplies the zoom factor of the image by `factor`.
   func zoom(by factor: Double)
 
   /// Moves the image by fractions of the width and height of its pane.

@@ -6,7 +6,7 @@ import Overcrank
 struct PlayDocument: Encodable, TextDocument {
   /// An event of the player, or a key of a script.
   struct Event: Encodable {
-    /// The time after the start, in nanoseconds.
+    /// The time of the event after the start of playback, in nanoseconds.
     let atNs: Int64
     /// The kind: `key`, `state`, `rate` and so on.
     let type: String
@@ -23,7 +23,7 @@ struct PlayDocument: Encodable, TextDocument {
     let name: String
     /// The composition time of the mark.
     let atNs: Int64
-    /// The frame of the source, from 0; nil in a gap.
+    /// The index of the frame in its source, from 0; nil in a gap.
     let frameIndex: Int?
     /// The capture time of this frame; nil if unknown.
     let captureNs: Int64?

@@ -6,7 +6,7 @@ import Overcrank
 struct PreviewDocument: Encodable, TextDocument {
   /// A key, a tap, or a file that was written, during the preview.
   struct Event: Encodable {
-    /// The time after the start, in nanoseconds.
+    /// The time of the event after the start of the preview, in nanoseconds.
     let atNs: Int64
     /// The kind: `key`, `tap`, `photo`, `screenshot` or `failed`.
     let type: String

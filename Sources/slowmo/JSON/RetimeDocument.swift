@@ -10,7 +10,8 @@ struct RetimeDocument: Encodable, TextDocument {
     case done(ExportReport)
     /// The plan of an export; nothing is written.
     case plan(ExportReport)
-    /// The plan of a shard or a join whose output was already finished; nothing is written.
+    /// The plan of one shard of an export, or of a join of all shards, if the output was already
+    /// finished; nothing is written.
     case kept(ExportReport)
     /// A project file; nothing is exported.
     case project(path: String, isDryRun: Bool)
@@ -51,7 +52,8 @@ struct RetimeDocument: Encodable, TextDocument {
     segments = try plan.segments.map(SegmentDocument.init)
   }
 
-  /// Creates the document of a shard or a join whose output was already finished.
+  /// Creates the document of one shard of an export, or of a join of all shards, if the output was
+  /// already finished.
   init(_ verb: String, kept plan: ExportReport) throws {
     self.verb = verb
     content = .kept(plan)

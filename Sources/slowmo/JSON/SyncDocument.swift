@@ -4,7 +4,7 @@ import Overcrank
 
 /// The JSON document of `sync`.
 struct SyncDocument: Encodable, TextDocument {
-  /// The offset of one recording to the first.
+  /// The time offset of one recording to the first recording.
   struct Pair: Encodable {
     let a: String
     let b: String

@@ -28,7 +28,8 @@ struct TimingBenchReport: BenchReport {
     /// The number of frames in the program's output; nil if the output has only audio.
     let frames: Int?
     let wall, cpu: Spread
-    /// The median time of this program divided by that of the other program.
+    /// The median wall time and CPU time of this program, each divided by that of the other
+    /// program.
     let wallRatio, cpuRatio: Double
 
     enum CodingKeys: CodingKey { case name, version, frames, wall, cpu, wallRatio, cpuRatio }

@@ -132,7 +132,8 @@ struct ExportOptions: ParsableArguments, Sendable {
     }
   }
 
-  /// The part of the export to write: a shard, the joined shards, or the whole.
+  /// The part of the export to write: one of several shards, the joined shards, or the whole
+  /// export.
   private var part: ExportPart { shard.map(ExportPart.shard) ?? (join ? .joined : .whole) }
 
   private func mode(
@@ -215,7 +216,7 @@ struct ExportOptions: ParsableArguments, Sendable {
     return try prints ? emit(RetimeDocument(verb, report), common) : .done
   }
 
-  /// Prepares the export of a shard or a join.
+  /// Prepares the export of one shard of the output, or the join of all shards.
   ///
   /// Returns the plan if the output is already finished, and nil if it must still be made.
   private func keptPart(
@@ -226,8 +227,8 @@ struct ExportOptions: ParsableArguments, Sendable {
     if !writing.dryRun { _ = TemporaryName.removeAbandoned(of: [path]) }
     guard session.isFinished(settings) else { return nil }
     var known = settings
-    // The plan of a finished join is made as that of a whole export, because the shards may have
-    // been deleted after the join.
+    // The plan of a finished join of shards is made as the plan of a whole export, because the
+    // shards may have been deleted after the join.
     if join { known.part = .whole }
     return try session.plan(known)
   }

@@ -9,7 +9,8 @@ extension LengthScale {
     let sides = text.filter { $0 != " " }.split(separator: "=", omittingEmptySubsequences: false)
     let units: [(String, Double)] = [("mm", 0.001), ("cm", 0.01), ("m", 1)]
     guard sides.count == 2, let unit = units.first(where: { sides[1].hasSuffix($0.0) }),
-      // Both ends of a length are marked to about one pixel, so the uncertainties add up to √2.
+      // Both ends of a length are marked to about one pixel, so the uncertainty of the length is √2
+      // pixels.
       let pixels = measuredValue(sides[0], uncertainty: 2.0.squareRoot()),
       let length = measuredValue(sides[1].dropLast(unit.0.count), uncertainty: 0),
       let scale = LengthScale(

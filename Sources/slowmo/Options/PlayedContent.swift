@@ -88,7 +88,8 @@ struct PlayedContent {
     }
   }
 
-  /// Returns the composition time of a time in the clip or project; without a time, the start.
+  /// Returns the composition time of a time in the clip or project; zero, the start of the played
+  /// range, if `expression` is nil.
   func time(_ expression: TimeExpression?) throws(MediaError) -> MediaTime {
     guard let expression else { return .zero }
     if let asset { return try MediaTime(asset.resolve(expression) - start) }

@@ -24,7 +24,8 @@ struct PlayerEdit {
 
   // MARK: Time
 
-  /// Returns the base time that corresponds to a time in the edited composition.
+  /// Returns the base time, a time in the content before the edits, that corresponds to a time in
+  /// the edited composition.
   func baseTime(of time: Rational) -> Rational {
     var (baseStart, start) = (Rational.zero, Rational.zero)
     for change in changes {
@@ -38,7 +39,8 @@ struct PlayerEdit {
     return baseStart + time - start
   }
 
-  /// Returns the time in the edited composition that corresponds to a base time.
+  /// Returns the time in the edited composition that corresponds to a base time, a time in the
+  /// content before the edits.
   func editedTime(of time: Rational) -> Rational {
     changes.reduce(time) { edited, change in
       let inside = min(max(.zero, time - change.range.start.seconds), change.range.duration)
@@ -68,13 +70,13 @@ struct PlayerEdit {
 
   // MARK: Edits
 
-  /// Sets the start of the range to a base time.
+  /// Sets the start of the range to a time in the content before the edits.
   mutating func beginRange(at time: MediaTime) {
     rangeStart = time
     range = nil
   }
 
-  /// Sets the end of the range to a base time.
+  /// Sets the end of the range to a time in the content before the edits.
   ///
   /// The end may be before the start; both are then exchanged. Without a start, the range begins at
   /// the start of the content.

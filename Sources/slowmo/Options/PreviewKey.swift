@@ -27,7 +27,7 @@ struct ScriptedPreviewInput {
     case tap(x: Double, y: Double)
   }
 
-  /// The time in nanoseconds after the start.
+  /// The time in nanoseconds after the arrival of the first frame.
   let time: Int64
   let action: Action
 

@@ -83,7 +83,7 @@ final class PlaybackProject {
     }
   }
 
-  /// Returns the start of the frame on screen, in base time.
+  /// Returns the start of the frame on screen, as a time in the content before the edits.
   private func frameStart(_ player: Player) -> MediaTime {
     let time = edit.baseTime(of: player.frameStart)
     return MediaTime(exactly: time) ?? PlayerKey.time(time)

@@ -52,7 +52,7 @@ final class PlaybackSession: Sendable {
   /// The events and keys, ordered by time.
   var entries: [Entry] { log.withLock { $0.sorted { $0.hostTime < $1.hostTime } } }
 
-  /// Returns the time since the start, in nanoseconds.
+  /// Returns the time since the start of playback, in nanoseconds.
   func elapsed(at time: MediaTime) -> Int64 { nanoseconds(time - start) }
 
   /// Plays until the end of the content, the last key, a signal, or the closing of the window.
@@ -142,7 +142,8 @@ final class PlaybackSession: Sendable {
     log.withLock { $0.append(Entry(content: content, hostTime: time)) }
   }
 
-  /// Returns the host time at a number of seconds after the start, rounded to a nanosecond.
+  /// Returns the host time at a number of seconds after the start of playback, rounded to a
+  /// nanosecond.
   private func time(after seconds: Rational) -> MediaTime {
     MediaTime(nanoseconds: nanoseconds(start.seconds + seconds))
   }

@@ -46,7 +46,7 @@ final class PreviewRun {
   private var geometry: PreviewGeometry?
   private var status = PreviewStatus()
   private var first: PreviewArrivals?
-  /// The counts about a second ago, from which rates are computed.
+  /// The counts of frames and recorded bytes about a second ago, from which rates are computed.
   private var measured: (arrivals: PreviewArrivals, bytes: Int64, time: MediaTime)?
   private var drawn: MediaTime
   private var message = ""
@@ -250,7 +250,7 @@ final class PreviewRun {
   }
 
   private func setDelay(_ delay: MediaTime, _ speed: Speed) throws {
-    // A new output counts from zero, so the rates are measured anew.
+    // A new output counts frames from zero, so the rates are measured anew.
     if try source.setDelay(delay, speed: speed) { (first, measured) = (nil, nil) }
   }
 

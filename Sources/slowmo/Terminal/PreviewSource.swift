@@ -102,7 +102,7 @@ final class PreviewSource {
   /// counter.
   var missingCount: Int64 { arrivals.missingCount + (replaced?.missingCount ?? 0) }
 
-  /// The frames that arrived at the current output.
+  /// The counts and times of the frames that arrived at the current output.
   var arrivals: PreviewArrivals {
     switch output {
     case .live(let preview): preview.arrivals
@@ -168,7 +168,7 @@ extension DataOutputLedger {
 }
 
 extension PreviewArrivals {
-  /// The exact frame rate between an earlier value and this one; nil if no frame arrived in
+  /// The exact frame rate since an earlier value of these counts; nil if no frame arrived in
   /// between.
   func exactFrameRate(since earlier: PreviewArrivals) -> Rational? {
     guard let end = newestTime, let start = earlier.newestTime, end > start,

@@ -9,10 +9,10 @@ struct TerminalInput {
     case cursorPosition
   }
 
-  /// The bytes of a sequence that is not complete yet.
+  /// The bytes of an escape sequence that is not complete yet.
   private var pending: [UInt8] = []
 
-  /// The greatest length of a sequence in bytes; longer sequences are ignored.
+  /// The greatest length of an escape sequence in bytes; longer sequences are ignored.
   private static let longest = 32
   private static let keys: [UInt8: String] = [
     UInt8(ascii: "A"): "up", UInt8(ascii: "B"): "down", UInt8(ascii: "C"): "right",

@@ -18,7 +18,7 @@ enum Advice {
 
   private static func describe(_ step: Recovery.Step, for verb: String?) -> String {
     switch step {
-    // A command without this option can only read the movie after an export with the option.
+    // A command without `--on-error` can only read the movie after an export with `--on-error`.
     case .change(.undecodableFrames) where verb.map { !Slowmo.takes("on-error", in: $0) } ?? false:
       "slowmo retime \(option(.undecodableFrames))"
     case .listDevices: "slowmo devices"

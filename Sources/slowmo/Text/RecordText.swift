@@ -86,7 +86,7 @@ extension RecordText {
 }
 
 extension FrameRateMismatchReason {
-  /// The reason as text.
+  /// The reason for the wrong frame rate as text.
   ///
   /// If the user can solve the problem, the text says how.
   fileprivate var summary: String {

@@ -189,9 +189,9 @@ package enum CrossCorrelation {
       let fit = products.estimator(at: distance - Double(center))
       let correlation = fit.wantedOther / (power * max(fit.other, 1e-12)).squareRoot()
       if step == 0 {
-        // Below this correlation the estimate is unreliable. The limit still admits high tones: at
-        // a sampling rate of 44.1 kHz, a 16 kHz tone that is half a sample off has a correlation of
-        // 0.42.
+        // Below this correlation the estimated offset is unreliable. The limit still admits high
+        // tones: at a sampling rate of 44.1 kHz, a 16 kHz tone that is half a sample off has a
+        // correlation of 0.42.
         guard correlation > 0.35 else { return 0 }
         first = correlation
       } else if correlation < first - 1e-6 {
@@ -211,8 +211,8 @@ package enum CrossCorrelation {
   ) -> [Double] {
     precondition(start >= 0 && start + count - 1 + wanted.count <= samples.count)
     return [Double](unsafeUninitializedCapacity: count) { made, filled in
-      // Computes four positions at a time, so that each part of the template is loaded once for all
-      // four. The last group of four overlaps the one before it.
+      // Computes the products at four positions at a time, so that each part of the template is
+      // loaded once for all four. The last group of four overlaps the one before it.
       for first in stride(from: 0, to: count, by: 4) where count >= 4 {
         let index = min(first, count - 4)
         let sums = fourProducts(wanted, samples, from: start + index)

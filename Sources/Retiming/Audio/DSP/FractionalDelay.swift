@@ -7,7 +7,7 @@ package struct FractionalDelay {
   /// The number of samples needed on each side of a position.
   static let reach = 8
 
-  /// The distance from the preceding sample, 0 to 1.
+  /// The distance of the position from the sample before it, in samples, from 0 to 1.
   let fraction: Double
   /// The filter taps in order of the samples; empty for an integer position.
   let kernel: [Float]

@@ -73,8 +73,8 @@ struct NeighborProducts {
       }
     }
     self.cross = row(cross).withUnsafeBytes { Row($0) }
-    // If both offsets move by one sample, the first product of samples is dropped and one at the
-    // end is added.
+    // If both offsets move by one sample, the sum loses the product of the first two samples and
+    // gains a product at the end.
     let before = row(samples[first..<first + count].map { Double($0) })
     let after = row(samples[first + length..<first + length + count - 1].map { Double($0) })
     let (gone, come) = (

@@ -35,8 +35,8 @@ struct RationalApproximation: Hashable {
       )
       (above, below) = (below, remainder)
     }
-    // For a speed below one, the first convergent is 0/1. If no later one fits, the numerator is
-    // raised to 1, because a speed must be above zero.
+    // For a speed below one, the first convergent is 0/1. If no later convergent has a small enough
+    // numerator, the numerator is raised to 1, because a speed must be above zero.
     numerator = Int64(max(1, current.0))
     denominator = Int64(max(1, current.1))
   }
@@ -70,7 +70,7 @@ struct RationalApproximation: Hashable {
 }
 
 extension Rational {
-  /// The fractional part: at least 0 and below 1.
+  /// The fractional part of the number: at least 0 and below 1.
   fileprivate var fractionalPart: Double {
     let rest = numerator % denominator
     return Double(rest < 0 ? rest + denominator : rest) / Double(denominator)

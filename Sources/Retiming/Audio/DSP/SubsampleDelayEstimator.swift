@@ -15,7 +15,8 @@ struct SubsampleDelayEstimator {
   let otherSlope: Double
   let slope: Double
 
-  /// The delay of the wanted signal in samples; nil if the fit is not reliable.
+  /// The delay of the wanted signal relative to the other signal, in samples; nil if the fit is not
+  /// reliable.
   var distance: Double? {
     let determinant = other * slope - otherSlope * otherSlope
     let share = wantedOther * slope - wantedSlope * otherSlope

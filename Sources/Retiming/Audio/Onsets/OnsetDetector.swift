@@ -53,7 +53,7 @@ struct OnsetDetector {
   /// The peak power of 1 ms windows, with a half-life of 2 s.
   private var recent: Float = 0
   private static let decay: Float = 0.999_913
-  /// The accumulated power, sample count and level of the incomplete block.
+  /// The accumulated power, sample count and power above 100 Hz of the incomplete block.
   private var partial: Float = 0
   private var partialCount = 0
   private var partialLevel: Float = 0
@@ -185,7 +185,8 @@ struct OnsetDetector {
     return 10 * log10(max(Double(loudest / onset), 1e-9))
   }
 
-  /// Returns true if a power exceeds all powers in a range by `rise`, false if not.
+  /// Returns true if a power is more than 10 dB (``rise``) above each power in a range of blocks,
+  /// false if not.
   ///
   /// The range is searched from its end, because the latest powers are the most likely to be too
   /// high.

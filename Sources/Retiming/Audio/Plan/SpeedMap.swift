@@ -87,7 +87,7 @@ struct SpeedMap: Sendable {
     return line.curve?.speed(atOutput: output) ?? line.speed
   }
 
-  /// Returns the last line that satisfies a condition, or the first line.
+  /// Returns the index of the last line that satisfies a condition; 0 if no line does.
   ///
   /// The condition must be true for the first lines and false for all others (binary search).
   private func index(where isReached: (Line) -> Bool) -> Int {
