@@ -11,7 +11,7 @@ public struct PlayerTime: Hashable, Sendable {
     public let path: String
     /// The source time in seconds, exact.
     public let seconds: Rational
-    /// The frame on screen, counted from 0 in presentation order; nil without video.
+    /// The index of the frame on screen, from 0 in presentation order; nil without video.
     public let frameIndex: Int?
     /// The number of frames in the file.
     public let frameCount: Int

@@ -35,7 +35,7 @@ struct CodeTracker {
     var lastLook = 0
   }
 
-  /// The number of frames that must agree on a text before it is reported.
+  /// The number of frames that must agree on the text of a code before the code is reported.
   let agreement: Int
   /// The least number of frames between two passes over whole frames while codes are followed.
   static let fewestCropFrames = 3
@@ -166,7 +166,7 @@ struct CodeTracker {
 }
 
 extension CodeTracker.Track {
-  /// Updates the position and the velocity from a later frame.
+  /// Updates the position and the velocity of the followed code from a later frame.
   fileprivate mutating func move(to code: DetectedCode, at time: Int64) {
     let elapsed = Double(time - microseconds)
     if elapsed > 0 {

@@ -202,7 +202,7 @@ struct FaceIdentities {
 }
 
 extension FaceIdentities.Track {
-  /// Updates the position and the velocity from a later frame.
+  /// Updates the position and the velocity of the face from a later frame.
   fileprivate mutating func move(to face: DetectedFace, at time: Int64) {
     let elapsed = Double(time - microseconds)
     if elapsed > 0 {

@@ -31,7 +31,7 @@ public struct MetadataObjectReader: ~Copyable {
   /// - Parameters:
   ///   - asset: The asset.
   ///   - types: The types to find; all codes by default.
-  ///   - requiredAgreement: The number of frames that must agree on a text, at least 1.
+  ///   - requiredAgreement: The number of frames that must agree on the text of a code, at least 1.
   ///   - faceModel: A face detector to use instead of the one in the library.
   /// - Throws: `MediaError` with `.metadataTypeUnavailable`; `.missingComponent` if the library for a
   ///   type is not installed; or as `FrameReader` does.

@@ -114,7 +114,8 @@ public final class MetadataOutput: FrameOutput {
     set { worker.settings.withLock { $0.rectOfInterest = newValue } }
   }
 
-  /// The number of frames that must agree on a text before it is reported, at least 1.
+  /// The number of frames that must agree on the text of a code before the code is reported, at
+  /// least 1.
   ///
   /// Default: 2. With 1, a text may be wrong. Faces are reported at once.
   public var requiredAgreement: Int {

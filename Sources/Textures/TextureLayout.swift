@@ -61,7 +61,8 @@ struct TextureLayout: Hashable, Sendable {
     case "nv21", "nv42": self.init(.joined, [luma, chroma(1, 2)], [0, 1, 0], frame)
     default:
       guard let order = Self.packed[format] else { return nil }
-      // Uploads the same bytes twice: as pairs of luma and chroma, and as groups of four bytes.
+      // Uploads the bytes of a packed 4:2:2 frame twice: as pairs of luma and chroma, and as groups
+      // of four bytes.
       self.init(
         .joined,
         [Plane(source: 0, width: width, height: height, channels: 2), chroma(0, 4)], order, frame)

@@ -12,7 +12,7 @@ public struct ClipComparison: Sendable {
   public struct Clip: Sendable {
     /// The movie.
     public let asset: Asset
-    /// The instant in the movie's time.
+    /// The instant of alignment, in the movie's time.
     public let origin: MediaTime
     /// Seconds of real time per second of the movie, see `Asset.captureTimeScale`.
     public let timeScale: Rational

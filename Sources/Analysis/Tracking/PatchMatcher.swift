@@ -62,7 +62,8 @@ struct PatchMatcher {
     var score: Float
   }
 
-  /// Returns the highest peaks of the coarse search, in pixels of the full-size area.
+  /// Returns the highest correlation peaks of the coarse search, with positions in pixels of the
+  /// full-size area.
   private func candidates(in area: GrayImage) -> [Candidate] {
     let map = area.reduced(by: factor).correlation(with: reduced)
     guard !map.values.isEmpty else {

@@ -229,7 +229,7 @@ struct FinalCut7Project {
 }
 
 extension ProjectContent {
-  /// A text that lists all pieces, so that tracks can be compared.
+  /// A text that lists all pieces of the content, so that tracks can be compared.
   fileprivate var summary: String {
     pieces.map { "\($0.start) \($0.end) \($0.shown?.clip.path ?? "") \($0.shown?.from ?? .zero)" }
       .joined(separator: " ")

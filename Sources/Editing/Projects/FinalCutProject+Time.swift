@@ -60,8 +60,8 @@ extension FinalCutProject {
     }
     var parts: [ProjectContent.CurvePart] = []
     for index in 0..<points.count - 1 {
-      // Before the first point and after the last point of a time map, the nearest line is
-      // extended.
+      // Before the first point and after the last point of a time map, the nearest line between two
+      // points is extended.
       let low = index == 0 ? start : max(start, points[index].time)
       let high = index == points.count - 2 ? end : min(end, points[index + 1].time)
       guard low < high else { continue }

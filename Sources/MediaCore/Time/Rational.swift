@@ -211,7 +211,8 @@ extension Rational {
       high = low == 0 ? -high : ~high
     }
     // Every common divisor of the sum and its denominator divides the GCD of the two original
-    // denominators (Knuth 4.5.1). So it suffices to reduce the sum by its GCD with that number.
+    // denominators (Knuth 4.5.1). So it suffices to reduce the sum by its common divisor with this
+    // GCD.
     let shared = shared.magnitude
     let rest = shared.dividingFullWidth((high.magnitude % shared, low)).remainder
     let divisor = greatestCommonDivisor(rest, shared)

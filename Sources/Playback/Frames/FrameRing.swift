@@ -14,9 +14,9 @@ struct FrameRing: Sendable {
     var stamp: Int
   }
 
-  /// The memory for frames, in bytes.
+  /// The limit on the memory for decoded frames, in bytes.
   let budget: Int
-  /// The memory in use, in bytes.
+  /// The memory that the decoded frames use, in bytes.
   private(set) var byteCount = 0
   private var entries: [FrameKey: Entry] = [:]
   private var failed: Set<FrameKey> = []

@@ -6,7 +6,7 @@ package import Overcrank
 package struct ObjectSelection: Sendable {
   /// The names of types; empty for all codes.
   package var types: [String] = []
-  /// The number of frames that must agree on a text before it is reported.
+  /// The number of frames that must agree on the text of a code before the code is reported.
   package var agreement = 2
   /// The path of a face detector that was trained with dlib; nil for dlib's own detector.
   package var faceModel: String?

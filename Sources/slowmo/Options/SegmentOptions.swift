@@ -23,7 +23,7 @@ struct SegmentOptions: ParsableArguments {
   /// Whether these options allow a recording with several files.
   var hasSeveralFiles: Bool { option != nil }
 
-  /// The option that was given, for messages; nil for none.
+  /// The option of this group that was given, for messages; nil if none was given.
   var option: String? {
     segment != nil ? "--segment" : reconnect != nil ? "--reconnect" : nil
   }

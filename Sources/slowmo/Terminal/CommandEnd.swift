@@ -54,7 +54,8 @@ enum CommandEnd {
   }
 
   private static func force(_ arguments: [String], _ finishedCount: Int) {
-    // If an output file got its final name in the meantime, the command is done and is not ended.
+    // If an output file got its final name in the meantime, the command is done and is not ended by
+    // force.
     UnfinishedFiles.end(ifFinished: finishedCount) {
       state.withLock { state in
         guard case .working = state else { return false }

@@ -11,7 +11,7 @@ final class PlaybackProject {
   /// The file that is created when the user presses the key for writing.
   struct Output {
     let path: String
-    /// The frame rate of a movie with a constant rate; nil to copy the frames.
+    /// The constant frame rate of the movie to write; nil to copy the frames.
     let rate: FrameRate?
     let onError: UndecodableFramePolicy
     let writing: WritingOptions

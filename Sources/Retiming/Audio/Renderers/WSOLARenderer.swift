@@ -136,7 +136,8 @@ final class WSOLARenderer: SegmentRenderer {
     }
     position += hop
     // The next grain starts near `first`. A grain at an onset in a 1:1 section may start earlier,
-    // but by less than the look-ahead, so samples before that are not needed.
+    // but by less than the look-ahead, so samples farther before `first` than the look-ahead and
+    // the search are not needed.
     let first = min(offset + position, Int(map.base.source(at: Double(position))))
     let needed =
       first - 2 * (shape.reach + shape.fade) - Int(map.extent.lookAhead) - FractionalDelay.reach
