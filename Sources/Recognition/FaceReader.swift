@@ -131,7 +131,8 @@ public final class FaceReader: Sendable {
     guard pass.degrees != 0 else {
       return DetectedFace.distinct(detector.withLock { $0.faces(in: image, scale: scale) })
     }
-    // The smallest rotated rectangle that contains the image.
+    // The size of the smallest rectangle, rotated by the angle of the pass, that contains the
+    // scaled image.
     let (width, height) = (scale * Double(image.width), scale * Double(image.height))
     let (down, across) = (abs(sin(pass.degrees * .pi / 180)), abs(cos(pass.degrees * .pi / 180)))
     let outer = (width * across + height * down, width * down + height * across)

@@ -29,8 +29,8 @@ final class MetadataCounters: Sendable {
   /// A snapshot of the counters.
   var ledger: MetadataLedger {
     var ledger = MetadataLedger()
-    // A frame is counted as offered before its outcome is. Outcomes are read first, so they never
-    // exceed the offered frames.
+    // A frame is counted as offered before its outcome is counted. Outcomes are read first, so
+    // their sum never exceeds the offered frames.
     ledger.examined = examined.load(ordering: .acquiring)
     ledger.skipped = skipped.load(ordering: .acquiring)
     ledger.corrupt = corrupt.load(ordering: .acquiring)

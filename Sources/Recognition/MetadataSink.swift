@@ -60,7 +60,7 @@ final class MetadataSink: FrameSink {
   func take(_ frame: inout DequeuedBuffer) -> StopReason? {
     if let lastSequence {
       let step = frame.observation.sequence &- lastSequence
-      // If the driver's counter went backwards, it was restarted.
+      // If the driver's frame counter went backwards, the counter was restarted.
       index += step < 1 << 31 ? Int64(step) : 1
     }
     lastSequence = frame.observation.sequence

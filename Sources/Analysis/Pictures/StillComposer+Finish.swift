@@ -55,8 +55,8 @@ extension StillComposer {
         "the column \(column) is outside \(asset.path), which is \(start.width) pixels wide",
         recovery: "choose a column from 0 to \(start.width - 1)")
     }
-    // The time per frame of the image is the median frame duration. A mean would be longer if
-    // frames were lost.
+    // In the image, each slit stands for the median frame duration. The mean duration would be
+    // longer if frames were lost.
     let durations = all.map { frames.entries[$0].duration }.sorted()
     let period = Double(max(1, durations[durations.count / 2])) / Double(frames.timescale)
     let slit = max(1, min(settings.slitWidth, 64))
@@ -117,7 +117,7 @@ extension StillComposer {
     var line = (start / step * 5).rounded(.up)
     while line * step / 5 <= end {
       let time = line * step / 5
-      // A quotient that should be a whole number may be just below it after rounding.
+      // After rounding, a quotient that should be a whole number may be just below this number.
       let distance = Int(((time - start) / perPixel + 1e-6).rounded(.down))
       let x = isReversed ? canvas.width - 1 - distance : distance
       let isMain = line.truncatingRemainder(dividingBy: 5) == 0

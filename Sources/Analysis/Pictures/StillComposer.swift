@@ -85,7 +85,7 @@ public struct StillComposer: Sendable {
     {
       if result.last != index { result.append(index) }
       guard result.count < 10_000 else { break }
-      // Continues at the next multiple of the step at which another frame is shown.
+      // Continues at the next multiple of the step at which a later frame is shown.
       let end = try frames.time(ofFrame: Int64(index + 1)).seconds
       let count = try ((end - range.start.seconds) / step.seconds)
         .exact("the times of the frames").rounded(.towardPositiveInfinity)

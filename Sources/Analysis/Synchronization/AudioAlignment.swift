@@ -78,8 +78,8 @@ struct AudioAlignment {
     let (a, b) = (first.coarse, second.coarse)
     let limit = limit.map { Int(min($0, 1e6) * Double(Self.coarseRate)) }
     // In a long recording, clocks drift apart by more than a period of the audio, which blurs the
-    // peak. So the loudest 30 s are searched first, and the whole recording only if they do not
-    // match.
+    // peak. So the loudest 30 s are searched first, and the whole recording only if these 30 s do
+    // not match.
     let length = 30 * Self.coarseRate
     var best: CoarseAlignment?
     var center = Double(b.count) / 2

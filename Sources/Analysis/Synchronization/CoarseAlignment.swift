@@ -33,7 +33,7 @@ struct CoarseAlignment {
     guard first.count > 16, second.count > 16 else { return nil }
     let scores = Self.correlation(first, second)
     let count = scores.count
-    // A shorter overlap may match by chance.
+    // An overlap of less than 1/16 of the shorter signal may match by chance.
     let least = min(first.count, second.count) / 16
     var (from, to) = (least - second.count, first.count - least)
     if let limit { (from, to) = (max(from, origin - limit), min(to, origin + limit)) }
@@ -51,8 +51,8 @@ struct CoarseAlignment {
       next = max(next, value)
     }
     if others < 64 {
-      // A narrow limit leaves too few offsets to estimate the noise, so it is estimated from all
-      // offsets.
+      // A narrow limit leaves too few offsets to estimate the noise, so the noise is estimated from
+      // all offsets.
       squares = scores.reduce(0) { $0 + Double($1 * $1) } - Double(peak * peak)
       others = count - 1
     }

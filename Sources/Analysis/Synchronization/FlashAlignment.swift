@@ -31,8 +31,8 @@ struct FlashAlignment {
     /// is equally likely.
     fileprivate mutating func estimate(isShort: Bool) {
       if let share {
-        // A partial change happened while this frame was exposed: the smaller its fraction, the
-        // later in the exposure.
+        // A partial change happened while this frame was exposed: the smaller the fraction that the
+        // frame shows, the later in the exposure the light changed.
         time = start + frame * (1 - share) * 2 / 3
         deviation = frame * (0.03 + (1 - share) * 0.24)
       } else {

@@ -74,7 +74,7 @@ struct FrameGrid {
   private static func period(_ sorted: [Double], _ isExact: Bool) -> Double {
     var best = (score: -1.0, period: max(1, sorted[sorted.count / 2]))
     // Late frames make intervals vary around the period, so the mean of the short intervals is
-    // tried too.
+    // tried as a period too.
     let short = sorted.prefix { $0 <= 1.5 * sorted[sorted.count / 2] }
     let starts =
       [0.1, 0.25, 0.5, 0.75].map { sorted[Int(Double(sorted.count - 1) * $0)] }
@@ -108,8 +108,8 @@ struct FrameGrid {
         sum += interval
         periods += count
       }
-      // A divisor of the period would also explain the intervals, but few intervals have its
-      // length.
+      // A divisor of the period would also explain the intervals, but few intervals are as short as
+      // this divisor.
       guard periods > 0, single * 5 >= sorted.count else { return (0, period) }
       period = sum / periods
       score = Double(explained) / Double(sorted.count)

@@ -218,7 +218,7 @@ public struct TimingAudit: Hashable, Sendable, Codable {
       let repeated = RepeatedFrames(images.differences, flickers: line != nil).indices()
       addRepeated(repeated, track.frames)
       // A regular pattern of repeated frames looks like flicker, so flicker is only reported
-      // without one.
+      // without such a pattern.
       if repeated.count * 10 < frameCount {
         flicker = line.map { Flicker(mainsFrequency: $0.mains, depth: $0.depth) }
       }

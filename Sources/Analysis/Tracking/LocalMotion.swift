@@ -102,8 +102,8 @@ struct LocalMotion {
         acceleration = max(0, accelerations[accelerations.count / 2])
         return
       }
-      // A parabola fits any three positions exactly, so the scatter is measured by the distances
-      // from straight lines instead.
+      // Here each parabola has only three positions, which it fits exactly. So the scatter is
+      // measured by the distances from straight lines instead.
       measure(
         motions.map { ($0.bend, LocalMotion.bendFreedom) }, LocalMotion.normalBendMedian,
         LocalMotion.bendOutlierFactor, isShort: true)

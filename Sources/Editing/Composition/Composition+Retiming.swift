@@ -38,7 +38,8 @@ extension Composition {
     var composition = Composition(source)
     guard !changes.isEmpty else { return composition }
     // Builds one track by appending the ranges in order and copies it to all tracks. Editing the
-    // composition would move everything after each edit, and a phone may store thousands of ranges.
+    // composition would move all later segments at each edit, and a phone may store thousands of
+    // ranges.
     var track = CompositionTrack(.video)
     var played = MediaTime.zero
     for change in changes.sorted(by: { $0.range.start < $1.range.start }) {

@@ -108,8 +108,8 @@ extension PlaybackMapping {
       let ticks = try ticks(ofSource: time, timescale: timescale, rounding: rounding)
       let instant = min(
         max(MediaTime(ticks, over: timescale), target.start), target.end)
-      // Computes the source time that the cut will need. If this overflows, the coarser tick is
-      // tried.
+      // Computes the source time that a cut at this instant will need. If this overflows, the
+      // coarser timescale of 24000 is tried.
       _ = try sourceSeconds(of: instant.seconds)
       return instant
     }

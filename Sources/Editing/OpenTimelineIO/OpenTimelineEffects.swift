@@ -97,8 +97,8 @@ struct OpenTimelineEffects {
       if frame < offsets.count {
         return (Rational(Int64(frame)) + offsets[frame]) / rate * speed + first
       }
-      // The last frame would end where the next frame starts, but the table has no next frame. Its
-      // start is extrapolated linearly from the last two frames.
+      // The last frame would end where the next frame starts, but the table has no next frame. The
+      // start of the next frame is extrapolated linearly from the last two frames.
       guard frame > 1 else { return first + speed / rate }
       let (last, before) = (try content(frame - 1), try content(frame - 2))
       return last + last - before

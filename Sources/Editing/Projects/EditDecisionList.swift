@@ -116,8 +116,8 @@ struct EditDecisionList {
         let played = length * (pace / rate.framesPerSecond)
         if played < .zero {
           // Reverse playback starts at the end of the frame that the M2 line names, if this frame
-          // is after the event's source start. Otherwise it covers the same range as forward
-          // playback from the source start would, so it ends at the source start.
+          // is after the event's source start. Otherwise reverse playback covers the same range as
+          // forward playback from the source start would, and ends at the source start.
           let named = motion.start.map { count($0) - offset } ?? from
           start = named > from ? seconds(named + 1) : start - played
         }

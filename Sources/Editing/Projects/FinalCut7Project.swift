@@ -218,7 +218,8 @@ struct FinalCut7Project {
   private static func path(of file: XMLElement) -> String? {
     guard let url = file.text(of: "pathurl"), !url.isEmpty else { return file.text(of: "name") }
     let path = OpenTimelineURL.path(of: url)
-    // A Windows path, such as /C:/clips/a.mov, does not exist on this system.
+    // A Windows path, such as /C:/clips/a.mov, does not exist on this system, so only the file name
+    // is kept.
     let isOfWindows = path.dropFirst(path.hasPrefix("/") ? 1 : 0).dropFirst().hasPrefix(":/")
     return isOfWindows ? path.split(separator: "/").last.map(String.init) : path
   }

@@ -29,8 +29,8 @@ struct LosslessCutProject {
       }
       let start = try Self.time(segment["start"], location) ?? .zero
       let end = try Self.time(segment["end"], location)
-      // Since version 2 of the format, a segment without an end is a marker. In version 1, it
-      // extends to the end of the movie.
+      // Since version 2 of the format, a segment without an end is a marker. In version 1, a
+      // segment without an end extends to the end of the movie.
       if end == nil, !isFirstVersion {
         notes.append("the marker \(location) is left out")
         continue

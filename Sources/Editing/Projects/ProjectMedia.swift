@@ -170,8 +170,8 @@ enum ProjectTime {
       let next = (
         Int128(whole) * current.0 + last.0, Int128(whole) * current.1 + last.1
       )
-      // The next step multiplies these numbers by a term of at most 50 bits. If they are below
-      // 2^60, the products fit in 128 bits.
+      // The next step multiplies the numerator and the denominator of this convergent by a term of
+      // at most 50 bits. If both are below 2^60, the products fit in 128 bits.
       guard next.1 < 1 << 60, next.0.magnitude < 1 << 60 else { break }
       (last, current) = (current, next)
       if abs(Double(current.0) / Double(current.1) - number) <= 1e-9 * max(1, abs(number)) { break }

@@ -59,8 +59,8 @@ extension PlayerModel {
     let (refresh, needed) = updateNeeded(ahead, now)
     let keys = needed.keys
     guard let first = keys.firstIndex(where: { !needsNoDecoding($0) }) else {
-      // Decodes nothing until a quarter of the list was shown or, in a pause, until the generation
-      // changes.
+      // Decodes nothing until a quarter of the list of needed frames was shown or, in a pause,
+      // until the generation changes.
       let last = needed.samples.last ?? start
       rest(from: start, to: last > start ? start + (last - start) / 4 : .invalid, refresh)
       return nil
@@ -87,8 +87,8 @@ extension PlayerModel {
     }
     // For a seek, only the sought frame is decoded first.
     if state == .seeking, first == 0 { frames = [key.frame] }
-    // Reverse playback may begin before the seek ends. It then needs all frames before the sought
-    // one.
+    // Reverse playback may begin before the seek ends. Reverse playback then needs all frames
+    // before the sought frame.
     let neighborCount =
       state == .seeking ? max(ahead, Self.maximumNeighbors) : Self.maximumNeighbors
     return DecodeJob(
@@ -157,7 +157,8 @@ extension PlayerModel {
     guard let idle, idle.generation == generation, idle.start <= sample, sample < idle.end
     else { return false }
     guard let lastRefresh, idle.end.isValid else { return true }
-    // If the refreshes are at other times than the list assumed, they show other frames.
+    // If the refreshes are at other times than the list of needed frames assumed, they show other
+    // frames.
     let step = refreshPeriod * Rational(Int64(sampleRate))
     let count = (clock.sample(at: lastRefresh) - idle.refresh) / step
     guard let nearest = try? count.rounded(.halfAwayFromZero) else { return false }

@@ -46,8 +46,8 @@ package struct Exposure: Hashable, Sendable {
     }
     let starts = content.starts
     // Leaves out a source frame that starts at the same tick as the next one. The first source
-    // frame may do so, and is still among the visible frames, because it is shown even before its
-    // start.
+    // frame may start at the same tick as the second, and is still among the visible frames,
+    // because it is shown even before its start.
     let starting = window.parts.dropFirst(window.firstStart).map(\.frame).filter {
       $0 + 1 == starts.count || starts[$0] < starts[$0 + 1]
     }

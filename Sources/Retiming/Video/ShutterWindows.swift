@@ -29,8 +29,8 @@ struct ShutterWindows {
       !slot.partialValue.multipliedReportingOverflow(by: grid.count).overflow
     else { throw MediaError(.notExact, "\(grid.count) slots exceed 64 bits") }
     slotTicks = slot.partialValue
-    // A window is at most an output period long, so the result fits. The product of 64 bits and the
-    // numerator fits 128 bits.
+    // A window is at most an output period long, so the result fits. The product of a 64-bit number
+    // and the numerator fits 128 bits.
     windowTicks = Int64(truncatingIfNeeded: Int128(slotTicks) / below * above)
     ticksPerSecond = Rational(Int128(fine) * numerator)
     self.end = .max

@@ -55,8 +55,9 @@ struct BatchExport: Sendable {
         progress.finish(index, result)
       }
     }
-    // A blocked dispatch queue would take a thread from the pool that the exports themselves use.
-    // If a thread cannot be created, the remaining threads do all the work.
+    // The exports run on separate threads: work that blocks on a dispatch queue would take a thread
+    // from the pool that the exports themselves use. If a thread cannot be created, the remaining
+    // threads do all the work.
     let threads = (0..<jobCount).dropFirst().compactMap { _ in try? BlockingThread(work) }
     work()
     for thread in threads { thread.join() }

@@ -33,7 +33,7 @@ struct InfoCommand: ParsableCommand, Verb {
   }
 
   func perform() throws -> ExitStatus {
-    // For a Live Photo, its movie is described.
+    // For a Live Photo, the movie of the pair is described.
     let pair = LivePhoto(path: file)
     let movie = try pair?.openMovie()
     let asset = try Asset(path: movie?.path ?? file, allowsTruncation: true)

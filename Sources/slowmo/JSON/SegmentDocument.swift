@@ -17,9 +17,9 @@ struct SegmentDocument: Encodable {
   let file: String?
   let source: Range?
   let target: Range
-  /// The speed.
+  /// The playback speed of the segment.
   ///
-  /// For a ramp, its mean speed.
+  /// For a ramp, the mean speed.
   let speed: Speed?
   /// The kind of motion: `constant`, `ramp`, `hold` or `empty`.
   let motion: String

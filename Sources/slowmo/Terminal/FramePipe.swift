@@ -43,8 +43,8 @@ struct FramePipe: ~Copyable {
         if failure == nil { failure = ReaderWait.run { pipe.write(part, givesUp: $0) } }
       }
     } else {
-      // The parts exist only during the call, so they are copied. An error while copying is thrown
-      // unchanged.
+      // The parts of the frame exist only during the call, so their bytes are copied. An error
+      // while copying is thrown unchanged.
       var bytes: [UInt8] = []
       try frame.withParts { bytes += $0 }
       failure = bytes.withUnsafeBytes { bytes in

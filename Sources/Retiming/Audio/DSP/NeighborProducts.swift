@@ -101,7 +101,7 @@ struct NeighborProducts {
     let whole = offset.rounded(.down)
     let delay = FractionalDelay(offset - whole)
     var filter = [Double](repeating: 0, count: Self.width)
-    // The index of the sample before the interpolated one.
+    // The index of the sample before the interpolated position.
     let middle = Self.reach + Int(whole)
     if delay.kernel.isEmpty {
       filter[middle + Int(delay.fraction)] = 1

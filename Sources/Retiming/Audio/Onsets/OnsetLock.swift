@@ -133,8 +133,8 @@ struct TransientTimeMap {
     let stretch = 1 / speed
     let longest = speed > 1 ? extent.fastEase : extent.ease
     // The 1:1 sections of both onsets may take only `space` samples of the gap. The remaining
-    // samples must suffice to make up for the displacement at no more than twice the stretch, or at
-    // no less than half of it for speeds above 1.
+    // samples must suffice to make up for the displacement at no more than twice the stretch of the
+    // map, or at no less than half of this stretch for speeds above 1.
     let space = gap * (speed > 1 ? stretch / (2 - stretch) : 0.5)
     var locked = mine * min(1, space / (mine + others))
     if speed > 1 { locked = min(locked, longest * stretch / (2 * (1 - stretch))) }

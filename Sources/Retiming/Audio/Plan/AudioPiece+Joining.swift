@@ -18,8 +18,9 @@ extension AudioPiece {
     if algorithm != .spectral, first.content != .silence, second.content != .silence,
       first.source == second.source
     {
-      // Piece boundaries are rounded to output samples. So even if the source continues, the
-      // positions may differ by one output sample, which is `speed` source samples.
+      // Piece boundaries are rounded to output samples. So even if the source continues, the source
+      // positions of the two pieces may differ by one output sample, which is `speed` source
+      // samples.
       let distance = try first.distance(to: second.position).doubleValue.magnitude
       if distance
         <= max(1, first.lastSpeed.fraction.doubleValue, second.speed.fraction.doubleValue),

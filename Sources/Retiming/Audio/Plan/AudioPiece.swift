@@ -72,7 +72,7 @@ struct AudioPiece: Hashable, Sendable {
   /// treat a ramp as a constant speed.
   func position(at sample: Int64) throws(MediaError) -> Rational {
     // A piece ends at a whole sample, which may lie up to half a sample before the breakpoint at
-    // its exact end. Half a sample is added, so that this breakpoint is included.
+    // the exact end of the piece. Half a sample is added, so that this breakpoint is included.
     let near = try (Rational(sample) + Rational(1, over: 2)).exact("a position in the source")
     let breakpoint = breakpoints.last { $0.output <= near }
     let speed = breakpoint?.speed ?? speed

@@ -99,7 +99,8 @@ struct AudioPlan: Sendable {
     _ speeds: [Speed], of target: TimeRange, _ algorithm: AudioTimePitchAlgorithm
   ) throws(MediaError) {
     // The first and last speed of a ramp are computed from rounded times, so a speed at the limit
-    // may seem to exceed it. Ramps are therefore allowed a relative error of 1e-6.
+    // of the supported speeds may seem to exceed this limit. Ramps are therefore allowed a relative
+    // error of 1e-6.
     let least = AudioRetimer.speeds.lowerBound.fraction.doubleValue * 0.999_999
     let most = AudioRetimer.speeds.upperBound.fraction.doubleValue * 1.000_001
     for speed in speeds where algorithm != .mute {

@@ -28,7 +28,7 @@ struct PieceWorkers {
     self.retimer = retimer
     self.limit = limit
     // Only retimed pieces get a worker, because copies and silence cost little. A single retimed
-    // piece gets none, because nothing else would be rendered at the same time.
+    // piece gets no worker, because nothing else would be rendered at the same time.
     let costly = pieces.enumerated().filter { $0.element.content == .retimed }
     waiting =
       limit > 1 && costly.count > 1 && retimer.algorithm != .mute

@@ -74,7 +74,7 @@ final class RubberBandRenderer: SegmentRenderer {
       bounds: base.source(at: 0)..<base.source(at: Double(piece.samples.count)))
     // A 1:1 section needs a time ratio of 1, which the engine handles only if it is set up for
     // moderate speeds. At other speeds onsets are not detected, so they are stretched like all
-    // audio.
+    // other audio.
     let locks =
       stretches.lowerBound > (sampleRate < 44_100 ? 0.45 : 0.24) && stretches.upperBound <= 16
     detector = locks ? OnsetDetector(sampleRate: sampleRate, channelCount: channelCount) : nil
@@ -126,8 +126,9 @@ final class RubberBandRenderer: SegmentRenderer {
       })
     let index = Int(origin + Int64(fed) - window.range.lowerBound)
     if length == required {
-      // The middle of the window lies half a window (the padding) before its newest sample. A
-      // window completes at any sample of a fixed block, on average at its middle.
+      // The middle of the window lies half a window (the padding) before the newest sample of the
+      // window. A window completes at any sample of a fixed block, on average at the middle of the
+      // block.
       let newest = fed + (fixedLength == nil ? length : length / 2)
       ratio = stretch(at: Double(newest - stretcher.padLength))
       stretcher.setRatio(ratio)

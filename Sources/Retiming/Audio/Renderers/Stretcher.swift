@@ -43,10 +43,10 @@ struct Stretcher: ~Copyable {
       RubberBandOptionProcessRealTime.rawValue | RubberBandOptionEngineFiner.rawValue
       | RubberBandOptionChannelsTogether.rawValue
     // Version 3.1.2 reads ahead to the next hop. At speeds from 8 to 16 (from 4 at sampling rates
-    // below 44.1 kHz) that hop lies outside its window. The read is then out of bounds
+    // below 44.1 kHz) that hop lies outside the analysis window. The read is then out of bounds
     // (analyseChannel, found with Valgrind), and the output may be NaN. If the range of ratios can
-    // avoid these speeds, it is limited to one side of them. Otherwise the short window is used,
-    // which does not read ahead.
+    // avoid these speeds, it is limited to the speeds below or above them. Otherwise the short
+    // window is used, which does not read ahead.
     let harmful = 1.0 / 16..<(sampleRate < 44_100 ? 1.0 / 4 : 1.0 / 8)
     if stretches.lowerBound >= harmful.upperBound * 1.1 {
       self.stretches = harmful.upperBound * 1.01...32

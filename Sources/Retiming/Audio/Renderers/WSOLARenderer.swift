@@ -149,8 +149,8 @@ final class WSOLARenderer: SegmentRenderer {
   private func prepare(upTo end: Int, _ read: SampleReader) throws {
     try window.read(upTo: origin + Int64(end + FractionalDelay.reach + 1), read) { block in
       guard var finder = detector.take() else { return }
-      // A slow rise needs no 1:1 section: grains are not stretched, so they keep its shape. Such a
-      // section would only make the rise early.
+      // A slow rise needs no 1:1 section: grains are not stretched, so they keep the shape of the
+      // rise. Such a section would only make the rise early.
       for onset in finder.append(block) where !onset.isSoft {
         map.append(Double(onset.position), strength: onset.strength)
       }
