@@ -37,7 +37,7 @@ public enum PlayerState: String, Hashable, Sendable, CaseIterable {
   case seeking
   /// Playback starts at a given host time; until then, the position stands still.
   case scheduled
-  /// The position moves at the rate.
+  /// The playback position moves at the playback rate.
   case playing
   /// The end was reached, or the start in reverse. The last frame stays on screen.
   case ended

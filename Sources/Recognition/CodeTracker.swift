@@ -16,7 +16,7 @@ struct CodeTracker {
   fileprivate struct Track {
     var code: DetectedCode
     var microseconds: Int64
-    /// The velocity of the center in pixels per microsecond.
+    /// The velocity of the code's center in pixels per microsecond.
     var velocity = PixelPoint(x: 0, y: 0)
     var missCount = 0
     /// Whether the code is not upright, or is inverted, so that reading it costs more.
@@ -39,7 +39,7 @@ struct CodeTracker {
   let agreement: Int
   /// The least number of frames between two passes over whole frames while codes are followed.
   static let fewestCropFrames = 3
-  /// The efforts of successive passes.
+  /// The repeating sequence of efforts of the passes over whole frames.
   static let passes: [CodeReader.Effort] = [.thorough, .magnified, .standard, .standard]
   /// The greatest number of consecutive frames in which a followed code may be missing.
   private static let maximumMisses = 6

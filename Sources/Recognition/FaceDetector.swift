@@ -119,7 +119,7 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
 
   /// A rotated rectangle of an image, to be searched for faces.
   struct Part {
-    /// The center in pixels of the image.
+    /// The center of the rectangle, in pixels of the image.
     var center: PixelPoint
     /// The clockwise rotation in the whole image, in degrees, of a face that is upright in this crop.
     var degrees: Double

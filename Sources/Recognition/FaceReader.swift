@@ -56,7 +56,7 @@ public final class FaceReader: Sendable {
     private static let maximumPixels = 8e6
   }
 
-  /// A search of a whole image.
+  /// A search of a whole image for faces.
   struct Pass: Hashable {
     var effort: Effort
     /// The rotation of the faces that this search finds best, in degrees clockwise.

@@ -99,7 +99,7 @@ struct FaceIdentities {
   fileprivate struct Track {
     let id: Int64
     var face: DetectedFace
-    /// The time of the position, in microseconds.
+    /// The time at which the face has this position, in microseconds.
     var microseconds: Int64
     /// The time of the last detection, in microseconds.
     var seen: Int64

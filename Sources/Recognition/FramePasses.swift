@@ -15,7 +15,7 @@ struct FramePasses<Effort> {
   /// The shortest interval between two passes, in microseconds.
   static var interval: Int64 { 1_000_000 / 12 }
 
-  /// The repeating sequence of efforts.
+  /// The repeating sequence of efforts of the searches.
   private let efforts: [Effort]
   /// The least number of frames between two passes while objects are followed.
   private let fewestFrames: Int

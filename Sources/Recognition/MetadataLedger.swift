@@ -15,7 +15,7 @@ public struct MetadataLedger: Hashable, Sendable {
   /// Frames that wait for the search or are being searched.
   public var waiting: Int64 = 0
 
-  /// Whether the outcomes add up to ``offered``.
+  /// Whether the numbers of frames of all outcomes add up to ``offered``.
   public var isBalanced: Bool { offered == examined + skipped + corrupt + waiting }
 }
 

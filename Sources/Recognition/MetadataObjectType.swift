@@ -6,7 +6,7 @@ public import OvercrankMediaCore
 ///
 /// Corresponds to `AVMetadataObject.ObjectType`.
 public struct MetadataObjectType: RawRepresentable, Hashable, Sendable, Codable {
-  /// The name, such as `qr` or `ean13`.
+  /// The name of the type, such as `qr` or `ean13`.
   public let rawValue: String
 
   /// Makes a type from its name.

@@ -28,7 +28,7 @@ public final class MetadataOutput: FrameOutput {
   private let worker = MetadataWorker()
   private let core = Mutex<SessionCore?>(nil)
 
-  /// The rectangle of a whole frame.
+  /// The rectangle of a whole frame, in device coordinates.
   static let wholeFrame = PreviewRect(x: 0, y: 0, width: 1, height: 1)
 
   /// Creates an output, to be added to a session.

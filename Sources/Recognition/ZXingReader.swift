@@ -6,7 +6,7 @@ import OvercrankMediaCore
 /// A code that zxing-cpp has read, with corners in pixels.
 struct DetectedCode: DetectedObject, Hashable, Sendable {
   var type: MetadataObjectType
-  /// The text; nil if the bytes are not text.
+  /// The text of the code; nil if the code's bytes are not text.
   var text: String?
   var bytes: [UInt8]
   var corners: [PixelPoint]
@@ -70,7 +70,7 @@ private enum CodeLibrary {
 ///
 /// Any thread may use it, also concurrently: a read changes nothing.
 final class ZXingReader: @unchecked Sendable {
-  /// The transformations of the image that a read also tries.
+  /// The transformations of the image that a read tries besides the unchanged image.
   struct Options: Hashable {
     var triesHarder = true
     /// Whether bar codes are also searched for in the columns of the image.

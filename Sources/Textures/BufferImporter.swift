@@ -46,7 +46,7 @@ struct BufferImporter {
       : !has("GL_OES_EGL_image", extensions) ? "GL_OES_EGL_image" : nil
   }
 
-  /// The names of all textures.
+  /// The OpenGL names of the textures of all cameras.
   var names: [UInt32] { cameras.values.flatMap { $0.textures.values.joined() } }
 
   /// Removes the textures of cameras whose buffer pool was released, and returns them for deletion.

@@ -52,7 +52,7 @@ final class ReleasedTextures: Sendable {
 
   func add(_ entry: Entry) { entries.withLock { $0.append(entry) } }
 
-  /// Removes and returns all entries.
+  /// Removes and returns all released textures.
   func takeAll() -> [Entry] {
     entries.withLock { entries in
       defer { entries = [] }

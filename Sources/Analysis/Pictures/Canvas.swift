@@ -108,9 +108,9 @@ struct Canvas {
 
 /// A finished image.
 public struct StillImage: Sendable {
-  /// The pixels in ``PixelFormat/rgb24``.
+  /// The pixels of the image in ``PixelFormat/rgb24``.
   public let pixels: PixelBuffer
-  /// The frames in the image.
+  /// The frames of the movie that the image shows.
   public let frames: [Frame]
 
   /// A frame of the movie, and where it is in the image.

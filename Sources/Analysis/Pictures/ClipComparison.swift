@@ -34,11 +34,11 @@ public struct ClipComparison: Sendable {
 
   /// The size and length of a comparison.
   public struct Plan: Hashable, Sendable {
-    /// The size of the movie.
+    /// The size of the comparison movie in pixels.
     public let size: PixelBox
     /// The part of the movie for each clip, in pixels.
     public let boxes: [PixelBox]
-    /// The number of frames.
+    /// The number of frames of the comparison movie.
     public let frameCount: Int
     /// The real time of the first frame, relative to the instant of alignment, in seconds.
     public let start: Rational

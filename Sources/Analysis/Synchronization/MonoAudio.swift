@@ -9,7 +9,7 @@ struct MonoAudio {
   let samples: [Float]
   let sampleRate: Int
 
-  /// The longest part that is read, in seconds.
+  /// The greatest duration of audio that is read, in seconds.
   static let longest = 1_800.0
 
   /// Reads the audio, at most the first half hour.

@@ -21,7 +21,7 @@ public struct RecordingOffset: Hashable, Sendable, Codable {
   /// Half the width of the interval around ``offset`` that contains the true value with a
   /// probability of at least 95 %.
   public let uncertainty: MediaTime
-  /// The kind of event.
+  /// The kind of event with which the offset was measured.
   public let method: Method
   /// 1 minus the height of the second-best match relative to the best one, from 0 to 1.
   public let confidence: Double

@@ -16,7 +16,7 @@ struct FrameGrid {
 
   /// The fraction of a period by which a regular interval may differ from a multiple of the period.
   private static let tolerance = 0.3
-  /// The fraction of the intervals that must be regular.
+  /// The fraction of the intervals between frames that must be regular.
   private static let regularShare = 0.85
   /// The period in ticks below which one interval does not show whether it spans one period or two.
   private static let coarse = 2.0

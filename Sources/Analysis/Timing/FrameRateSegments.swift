@@ -5,7 +5,7 @@
 /// Cameras lower their rate in dim light, and phones change it on purpose. Each part has a constant
 /// rate. A single gap starts no new part.
 enum FrameRateSegments {
-  /// The number of intervals that are examined for a new rate.
+  /// The number of intervals between frames that are examined for a new rate.
   private static let window = 24
   /// The number of examined intervals that must agree on the new rate.
   private static let agreeing = 20

@@ -24,9 +24,9 @@ public struct TimingAudit: Hashable, Sendable, Codable {
     case frozen
     /// The frame rate changes within the movie.
     case rateChanges = "rate_changes"
-    /// The intervals follow no period, so gaps are unknown.
+    /// The intervals between frames follow no period, so gaps are unknown.
     case irregular
-    /// The rate is not the expected one.
+    /// The capture rate is not the expected rate.
     case unexpectedRate = "unexpected_rate"
     /// The capture rate that the file states contradicts its frames.
     case statedRate = "stated_rate"
@@ -163,7 +163,7 @@ public struct TimingAudit: Hashable, Sendable, Codable {
   public internal(set) var captureFrameRateSource: String?
   /// Whether the stated capture rate agrees with the frames; nil without a stated rate.
   public internal(set) var captureFrameRateAgrees: Bool?
-  /// The rate that the caller expects.
+  /// The capture rate that the caller expects; nil for none.
   public internal(set) var expectedFrameRate: FrameRate?
   /// Flicker of the lighting; nil if none was found.
   ///

@@ -59,7 +59,7 @@ struct ColorMatcher {
     return match
   }
 
-  /// Adjacent pixels with the color.
+  /// A region of adjacent pixels that have the color of the object.
   private struct Region {
     let start: Int
     let count: Double

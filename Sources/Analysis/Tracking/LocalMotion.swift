@@ -134,7 +134,7 @@ struct LocalMotion {
     }
   }
 
-  /// The speed in pixels per second.
+  /// The speed of the object in pixels per second.
   func speed(_ scatter: Scatter) -> MeasuredValue {
     let value = (right * right + down * down).squareRoot()
     let expectedBend = scatter.moving + scatter.acceleration * bendScale

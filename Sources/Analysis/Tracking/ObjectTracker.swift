@@ -138,7 +138,7 @@ public struct ObjectTracker: Sendable {
     }
   }
 
-  /// The prediction of the next position.
+  /// The prediction of the object's next position.
   private struct Search {
     private var known: (position: ImagePoint, time: Double)?
     private var velocity = (x: 0.0, y: 0.0)

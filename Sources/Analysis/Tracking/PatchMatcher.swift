@@ -6,7 +6,7 @@ import Glibc
 struct ObjectMatch {
   /// The center.
   var position: ImagePoint
-  /// The standard deviation of each coordinate, in pixels.
+  /// The standard deviation of each coordinate of the position, in pixels.
   var deviation: Double
   /// The agreement with the object as it was marked, up to 1.
   var score: Double

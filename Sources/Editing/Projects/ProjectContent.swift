@@ -50,7 +50,7 @@ struct ProjectContent {
     var from: Rational
     var to: Rational
 
-    /// Throws if a time has overflowed.
+    /// Throws if one of the times has overflowed.
     func check() throws(MediaError) {
       for time in [start, end, from, to] { _ = try time.checked("a time of the project") }
     }

@@ -22,9 +22,9 @@ public struct SpeedRamp: Hashable, Sendable, Codable {
     case easeInOut = "eased"
   }
 
-  /// The speed at the first instant.
+  /// The speed at the start of the ramp.
   public let from: Speed
-  /// The speed at the end.
+  /// The speed at the end of the ramp.
   public let to: Speed
   /// The shape of the speed change.
   public let easing: Easing
@@ -85,7 +85,7 @@ extension SpeedRamp: CustomStringConvertible {
 struct SharePolynomial: Hashable {
   /// Integer coefficients, constant term first; the constant term is zero.
   let coefficients: [Int128]
-  /// The common divisor of the coefficients, above zero.
+  /// The number by which all coefficients are divided, above zero.
   let divisor: Int128
 
   /// The polynomial of a constant speed: the identity.

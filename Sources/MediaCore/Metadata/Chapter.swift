@@ -4,9 +4,9 @@
 public struct Chapter: Hashable, Sendable {
   /// The chapter's title; empty if the file has none.
   public let title: String
-  /// The start in seconds, on the time axis of the file.
+  /// The start of the chapter in seconds, on the time axis of the file.
   public let start: Rational
-  /// The end in seconds, on the time axis of the file.
+  /// The end of the chapter in seconds, on the time axis of the file.
   public let end: Rational
 
   package init(title: String, start: Rational, end: Rational) {

@@ -64,7 +64,7 @@ public struct FrameRate: Hashable, Sendable {
     MediaTime(Int64(denominator), over: numerator)
   }
 
-  /// An approximation for display only; never use it for decisions.
+  /// An approximation of the rate for display only; never use it for decisions.
   public var doubleValue: Double { Double(numerator) / Double(denominator) }
 }
 

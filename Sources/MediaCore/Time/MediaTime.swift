@@ -7,7 +7,7 @@
 /// no time represents them. Nothing is rounded unless the caller names the rounding. Comparisons
 /// use the seconds, whatever the timescales: 1/2 s equals 2/4 s.
 public struct MediaTime: Sendable {
-  /// The number of units.
+  /// The number of units of 1/``timescale`` seconds.
   public let value: Int64
   /// Units per second, above zero.
   public let timescale: Int32

@@ -12,7 +12,7 @@ struct DecodeJob: Sendable {
 
   let purpose: Purpose
   let asset: Int
-  /// The wanted frames of the asset, in ascending order; not empty.
+  /// The indices of the wanted frames of the asset, in ascending order; not empty.
   let frames: [Int]
   /// The number of frames before the first wanted frame that may be kept, if decoding passes them
   /// anyway.

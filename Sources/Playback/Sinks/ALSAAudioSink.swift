@@ -120,7 +120,7 @@ public final class ALSAAudioSink: AudioSink {
     return isContinuous && done == count
   }
 
-  /// The number of the sample that is heard now, and the time.
+  /// The number of the sample that is heard now, and the host time.
   public var timing: AudioSinkTiming? {
     open.withLock { open in
       guard let written = open?.written, written > 0, let delay = open?.device.delay() else {

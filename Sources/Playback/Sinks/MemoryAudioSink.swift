@@ -75,7 +75,7 @@ public final class MemoryAudioSink: AudioSink {
     }
   }
 
-  /// The number of the sample that is heard now, and the time.
+  /// The number of the sample that is heard now, and the host time.
   public var timing: AudioSinkTiming? {
     let now = clock.now
     return state.withLock { state in

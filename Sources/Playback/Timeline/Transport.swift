@@ -21,7 +21,7 @@ struct TransportRun: Sendable {
   ///
   /// A pause keeps the direction of the run before it, so the frame on screen stays.
   let isBackward: Bool
-  /// The range that repeats.
+  /// The range of the composition that repeats; nil for none.
   let loop: PlaybackLoop?
   /// True if the position does not continue from the previous run.
   ///

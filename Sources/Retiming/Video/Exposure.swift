@@ -4,9 +4,9 @@ package import OvercrankMediaCore
 
 /// The instants whose frames are averaged into one output frame, to imitate an open shutter.
 package struct Exposure: Hashable, Sendable {
-  /// The times in composition seconds, in ascending order; at least one.
+  /// The times of the averaged frames in composition seconds, in ascending order; at least one.
   package private(set) var times: [Rational] = []
-  /// The weight of each time, above zero.
+  /// The weight of the frame at each time, above zero.
   package private(set) var shares: [Int64] = []
   /// The indices of the source frames to average, one for each time; nil if frames are synthesized
   /// at the exact times.

@@ -43,7 +43,7 @@ public struct BlendedFrame: Hashable, Sendable {
   /// The number of consecutive output frames with this content; above zero.
   public internal(set) var count: Int64
 
-  /// The sum of all shares; above zero.
+  /// The sum of the shares of all parts; above zero.
   public var total: Int64 { parts.reduce(0) { $0 + $1.share } }
 }
 

@@ -13,11 +13,11 @@ package final class FrameSequenceInterpolator {
   /// One or more consecutive output frames with the same image.
   package struct Output {
     package let image: MediaFrame
-    /// The number of output frames.
+    /// The number of consecutive output frames with this image.
     package let count: Int64
     /// The confidence of a synthesized frame, from 0 to 1; nil for a captured frame.
     package let confidence: Float?
-    /// The position among the captured frames.
+    /// The position of the image among the captured frames.
     package let position: Position
 
     package init(image: MediaFrame, count: Int64, confidence: Float?, position: Position) {
@@ -56,7 +56,7 @@ package final class FrameSequenceInterpolator {
   /// Times are in seconds, on any clock that is continuous for all connected frames.
   package struct Input {
     package let image: MediaFrame
-    /// The time at which the frame starts.
+    /// The time at which the frame starts, in seconds.
     package let time: Double
     /// True if motion may be followed from the previous frame to this frame, false at jumps.
     package let isConnected: Bool

@@ -11,7 +11,7 @@ struct PreparedExport {
   /// The capture frame rate to write if the source states none.
   var captureFrameRate: FrameRate?
 
-  /// The constant frame rate; nil to use the rate from the options.
+  /// The constant frame rate of the output; nil to use the rate from the options.
   var frameRate: FrameRate?
   /// Whether the exported file stores which of its frames are repeated.
   var marksRepeatedFrames = false

@@ -130,7 +130,7 @@ struct DevicesCommand: ParsableCommand, Verb {
     return .done
   }
 
-  /// Writes one line without buffering; returns false if the reader is gone.
+  /// Writes one line without buffering; returns false if the reader of standard output is gone.
   private static func emit(_ change: CaptureDeviceChange, json: Bool) -> Bool {
     guard !json else {
       guard let data = try? Output.encode(Event(change), isPretty: false) else { return false }

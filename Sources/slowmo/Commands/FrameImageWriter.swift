@@ -11,14 +11,14 @@ struct EncodedFrame {
   }
 
   let content: Content
-  /// `png`, `jpeg` or the raw format.
+  /// The format of the encoded frame: `png`, `jpeg` or the raw format.
   let format: String
   /// The width and the height of a raw frame; both are nil for an image file, which contains its
   /// size.
   var width: Int?
   var height: Int?
 
-  /// The number of bytes.
+  /// The number of bytes of the encoded frame.
   var byteCount: Int {
     switch content {
     case .file(let bytes): bytes.count
@@ -26,7 +26,7 @@ struct EncodedFrame {
     }
   }
 
-  /// All bytes in one array.
+  /// All bytes of the encoded frame in one array.
   ///
   /// - Throws: `MediaError` if memory is exhausted.
   var bytes: [UInt8] {

@@ -4,7 +4,7 @@ package import Overcrank
 
 /// The kinds of objects to find in frames.
 package struct ObjectSelection: Sendable {
-  /// The names of types; empty for all codes.
+  /// The names of the types of objects; empty for all codes.
   package var types: [String] = []
   /// The number of frames that must agree on the text of a code before the code is reported.
   package var agreement = 2
@@ -67,9 +67,9 @@ package protocol ObjectSearch: Sendable {
 
 /// An object that was found in a frame.
 package struct RecognizedObject: Sendable {
-  /// The name of the type, such as `qr`.
+  /// The name of the object's type, such as `qr`.
   package var type: String
-  /// The text; nil if the bytes are not text.
+  /// The text of a code; nil if the code's bytes are not text.
   package var text: String?
   /// The bytes of a code.
   package var bytes: [UInt8]

@@ -30,10 +30,10 @@ struct CommandDescription: Decodable {
     let allValues: [String]?
     let abstract: String?
 
-    /// The name after `--`; nil for a positional argument.
+    /// The name of the option after `--`; nil for a positional argument.
     var longName: String? { names?.first { $0.kind == "long" }?.name }
 
-    /// The names with their dashes, the short name first.
+    /// The names of the option with their dashes, the short name first.
     var spellings: [String] { (names ?? []).map(\.text).sorted { $0.count < $1.count } }
 
     /// Whether the next argument is always the value, even if it begins with a dash.

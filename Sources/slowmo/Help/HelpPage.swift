@@ -47,7 +47,7 @@ struct HelpPage {
     }
   }
 
-  /// The page, without a line break after the last line.
+  /// The text of the page, without a line break after the last line.
   var rendered: String {
     let sections =
       switch extent {

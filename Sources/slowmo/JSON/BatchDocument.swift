@@ -65,7 +65,7 @@ struct BatchDocument: Encodable, TextDocument {
       self.error = ErrorDetails(error)
     }
 
-    /// The result as a text line.
+    /// The result of the file as a text line.
     var line: String {
       switch status {
       case .made:
@@ -108,7 +108,7 @@ struct BatchDocument: Encodable, TextDocument {
   /// The number of files that were neither finished nor failed.
   private var remaining: Int { files.count - count(.made) - count(.kept) - count(.failed) }
 
-  /// The summary in one line.
+  /// The summary of the batch in one line.
   var summary: String {
     var parts = ["\(count(.made)) made", "\(count(.kept)) kept", "\(count(.failed)) failed"]
     if remaining > 0 { parts.append("\(remaining) \(isDryRun ? "to make" : "not made")") }

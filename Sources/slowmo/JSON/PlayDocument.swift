@@ -8,7 +8,7 @@ struct PlayDocument: Encodable, TextDocument {
   struct Event: Encodable {
     /// The time of the event after the start of playback, in nanoseconds.
     let atNs: Int64
-    /// The kind: `key`, `state`, `rate` and so on.
+    /// The kind of event: `key`, `state`, `rate` and so on.
     let type: String
     /// A detail of the event, such as the key or the new state; nil if the kind says enough.
     let detail: String?

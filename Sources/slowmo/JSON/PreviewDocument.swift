@@ -8,7 +8,7 @@ struct PreviewDocument: Encodable, TextDocument {
   struct Event: Encodable {
     /// The time of the event after the start of the preview, in nanoseconds.
     let atNs: Int64
-    /// The kind: `key`, `tap`, `photo`, `screenshot` or `failed`.
+    /// The kind of event: `key`, `tap`, `photo`, `screenshot` or `failed`.
     let type: String
     let detail: String
   }

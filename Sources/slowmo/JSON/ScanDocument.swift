@@ -7,7 +7,7 @@ import Overcrank
 struct ScanDocument: Encodable {
   let schema = schemaName("scan")
   let source: String
-  /// The number of frames; nil if it is not known in advance.
+  /// The number of frames in the source; nil if it is not known in advance.
   let frameCount: Int64?
   let examinedCount: Int64
   let objects: [ScannedObject]

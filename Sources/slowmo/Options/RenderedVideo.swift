@@ -21,7 +21,7 @@ enum RenderedVideo: String, CaseIterable, ExpressibleByArgument {
 enum RenderedAudio: String, CaseIterable, ExpressibleByArgument {
   case auto, aac, pcm
 
-  /// The codec; nil keeps the codec of the source.
+  /// The audio codec of the output; nil keeps the codec of the source.
   var codec: AudioCodec? {
     switch self {
     case .auto: nil

@@ -48,7 +48,7 @@ struct MetadataLines {
 
   /// The length of the longest accepted line, in bytes.
   private static let longestLine = 1 << 17
-  /// The number of invalid lines that are reported.
+  /// The greatest number of invalid lines that are reported.
   private static let reportedCount = 10
 
   private let movie: MovieFileOutput

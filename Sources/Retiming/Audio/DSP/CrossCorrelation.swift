@@ -4,7 +4,7 @@ import Glibc
 
 /// A signal decimated by block sums, for a coarse search of the best cross-correlation.
 package struct DecimatedSignal: Sendable {
-  /// The number of samples in each sum.
+  /// The number of samples in each block sum.
   package let step: Int
   package private(set) var sums: [Float] = []
 

@@ -16,7 +16,7 @@ struct NeighborProducts {
   /// The length of a row: one value per offset, then padding.
   private static let width = 24
 
-  /// A row of values, in SIMD vectors.
+  /// A row of numbers, such as products, stored in SIMD vectors.
   private struct Row {
     var parts: (SIMD8<Double>, SIMD8<Double>, SIMD8<Double>) = (.zero, .zero, .zero)
 
@@ -29,7 +29,7 @@ struct NeighborProducts {
       parts = (part(0), part(8), part(16))
     }
 
-    /// Adds another row, multiplied by a factor.
+    /// Adds the values of another row, multiplied by a factor, to this row.
     @inline(__always)
     mutating func add(_ other: Row, times factor: Double) {
       parts.0 += other.parts.0 * factor

@@ -6,7 +6,7 @@ import Glibc
 struct Onset: Hashable, Sendable {
   /// The index of the sample at the onset, counted from the detector's first sample.
   let position: Int64
-  /// The strength, from 0 (a weak accent) to 1 (a clap).
+  /// The strength of the onset, from 0 (a weak accent) to 1 (a clap).
   ///
   /// The strength is the product of two ratings: the rise above the preceding level, and the level
   /// compared with the peak of the last seconds.

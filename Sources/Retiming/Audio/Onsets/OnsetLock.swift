@@ -5,7 +5,7 @@ struct OnsetLock: Sendable {
   /// The position of the onset in samples: in the source (`source`) and in the output (`output`).
   let source: Double
   let output: Double
-  /// The strength, from 0 (an accent) to 1 (a clap).
+  /// The strength of the onset, from 0 (an accent) to 1 (a clap).
   let strength: Double
   /// The numbers of samples before (`before`) and after (`after`) the onset that play at 1:1.
   let before: Double

@@ -41,7 +41,7 @@ final class RubberBandRenderer: SegmentRenderer {
   /// is up to 67 source samples late. With blocks of a fixed length, whose hops vary, it is only up
   /// to 37 samples late.
   private let fixedLength: Int?
-  /// The time ratio of the last window.
+  /// The time ratio of the last analysis window.
   private var ratio = 1.0
   private let timeout: Int
 

@@ -57,7 +57,7 @@ final class SincRenderer: SegmentRenderer {
 
 /// A Kaiser-windowed sinc kernel, tabulated by fractional position.
 enum SincKernel {
-  /// Taps on each side at full bandwidth.
+  /// The number of filter taps on each side of the center at full bandwidth.
   static let reach = 64
   /// The cutoff, relative to the lower of the Nyquist frequencies of source and output.
   static let band = 0.97

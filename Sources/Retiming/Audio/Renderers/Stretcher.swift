@@ -20,7 +20,7 @@ struct Stretcher: ~Copyable {
   let delay: Int
   /// The range of supported time ratios.
   let stretches: ClosedRange<Double>
-  /// The number of output samples so far.
+  /// The number of output samples per channel so far.
   private(set) var produced: Int64 = 0
   private let state: RubberBandState
   private let input: UnsafeMutableBufferPointer<Float>
