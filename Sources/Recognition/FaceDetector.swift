@@ -121,7 +121,8 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
   struct Part {
     /// The center of the rectangle, in pixels of the image.
     var center: PixelPoint
-    /// The clockwise rotation in the whole image, in degrees, of a face that is upright in this crop.
+    /// The clockwise rotation in the whole image, in degrees, of a face that is upright in this
+    /// rectangle.
     var degrees: Double
     /// The factor from pixels of the image to pixels of the part.
     var scale: Double

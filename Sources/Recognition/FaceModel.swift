@@ -17,7 +17,7 @@ public import OvercrankMediaCore
 /// let faces = try FaceReader(model: model).objects(in: image)
 /// ```
 public struct FaceModel: Hashable, Sendable {
-  /// The path of the file.
+  /// The path of the file of the face detector.
   public let path: String
   let numbers: Numbers
 

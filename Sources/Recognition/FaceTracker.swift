@@ -153,7 +153,7 @@ struct FaceIdentities {
 
   /// Returns the faces with their ids, and stores them for the next frame.
   ///
-  /// If the time goes backwards, the clock was restarted, and all faces are new.
+  /// If the time goes backwards, the clock was restarted, and all faces get new ids.
   mutating func identified(_ faces: [DetectedFace], at microseconds: Int64) -> [TrackedFace] {
     tracks.removeAll {
       microseconds < $0.seen || microseconds - $0.seen > Self.memory

@@ -27,7 +27,7 @@ struct FramePasses<Effort> {
     (self.efforts, self.fewestFrames) = (efforts, fewestFrames)
   }
 
-  /// Counts a frame, and returns the effort of the pass that is due in it.
+  /// Counts a frame, and returns the effort of the pass that is due in this frame.
   ///
   /// - Parameters:
   ///   - microseconds: The time of the frame.

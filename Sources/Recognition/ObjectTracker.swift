@@ -43,7 +43,7 @@ struct ObjectTracker {
     faces = readers.faces.map(FaceTracker.init)
   }
 
-  /// Finds the objects of a frame whose center is in `area`; in the whole frame if it is nil.
+  /// Finds the objects of a frame whose center is in `area`; in the whole frame if `area` is nil.
   mutating func look(
     at image: LumaImage, in area: PixelRect? = nil, microseconds: Int64, time: MediaTime,
     duration: MediaTime

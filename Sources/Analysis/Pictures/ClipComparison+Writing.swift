@@ -139,7 +139,7 @@ extension ClipComparison {
 private final class ComparedFrames {
   private var frames: UprightFrames
   /// The last decoded image and the index of its frame: consecutive output frames often show the
-  /// same one.
+  /// same image.
   private var last: (index: Int, image: UprightFrames.Image)?
 
   private init(_ asset: Asset, _ box: PixelBox) throws(MediaError) {

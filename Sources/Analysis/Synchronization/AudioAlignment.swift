@@ -71,7 +71,7 @@ struct AudioAlignment {
   }
 
   /// Returns the offset in samples of the coarse rate, and the time in the second signal, in
-  /// seconds, at which it was measured.
+  /// seconds, at which the offset was measured.
   private func coarseOffset(
     _ limit: Double?, _ names: (String, String)
   ) throws(MediaError) -> (CoarseAlignment, center: Double) {

@@ -143,7 +143,8 @@ struct RepeatedFrames {
   }
 }
 
-/// The nearest frames before and after a run of frames, apart from frames of other such runs.
+/// The nearest frames before and after a run of frames, apart from frames in other runs of alike
+/// frames.
 private struct Context {
   private let before: [FrameDifference]
   private let after: [FrameDifference]

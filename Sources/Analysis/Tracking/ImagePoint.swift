@@ -110,7 +110,7 @@ public struct ImageMeasurement: Hashable, Sendable, Codable {
 public struct LengthScale: Hashable, Sendable, Codable {
   /// Meters per pixel.
   public let metersPerPixel: Double
-  /// Half the width of the 95 % interval of ``metersPerPixel``, relative to it.
+  /// Half the width of the 95 % interval of ``metersPerPixel``, divided by ``metersPerPixel``.
   public let relativeUncertainty: Double
 
   /// Creates a scale; nil unless both lengths are above zero and finite.

@@ -12,7 +12,7 @@ public struct ObjectTracker: Sendable {
   public enum Method: String, Hashable, Sendable, Codable, CaseIterable {
     /// The brightness pattern, by normalized cross-correlation.
     case patch
-    /// The color in the middle of the box, by its center of gravity.
+    /// The color in the middle of the box, by the center of gravity of this color.
     case color
   }
 
@@ -23,8 +23,8 @@ public struct ObjectTracker: Sendable {
   /// The greatest ratio of the second-best match to the best; above it, the frame is ambiguous, and
   /// the object counts as lost in it.
   public var maximumRivalRatio: Double
-  /// The greatest distance from the predicted position in pixels; nil for the longer side of the
-  /// box.
+  /// The greatest distance from the predicted position at which the object is searched for, in
+  /// pixels; nil for the longer side of the box.
   public var reach: Int?
 
   /// Creates a tracker.

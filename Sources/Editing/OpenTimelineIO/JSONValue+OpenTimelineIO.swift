@@ -27,7 +27,7 @@ enum OpenTimelineRoot {
 }
 
 extension JSONValue {
-  /// The schema name without its version; empty for JSON without a schema.
+  /// The schema name of this value without the version; empty for JSON without a schema.
   ///
   /// Names of early schema versions are replaced by their current names.
   var otioKind: String {
@@ -67,7 +67,7 @@ extension JSONValue {
     }
   }
 
-  /// Returns the URL of a movie, or nil if it is missing or blank.
+  /// Returns the URL of a movie, or nil if the URL is missing or blank.
   func otioAddress(_ location: String) throws(MediaError) -> String? {
     guard let value = self["target_url"], value != .null else { return nil }
     guard let address = value.string else { throw value.otioUnreadable("target_url", of: location) }
@@ -135,7 +135,7 @@ extension JSONValue {
     return found == .null ? nil : found
   }
 
-  /// The reason why a clip shows nothing; nil if it refers to media.
+  /// The reason why a clip shows nothing; nil if the clip refers to media.
   ///
   /// A clip shows nothing if it has no media reference, or if the project marks its media as
   /// missing or generated.

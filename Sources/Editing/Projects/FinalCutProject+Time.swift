@@ -5,7 +5,7 @@ import OvercrankMediaCore
 // FCPXML times, and the mapping from a clip's time to its content's time.
 extension FinalCutProject {
   /// Returns the curve from a clip's time to its content's time: the clip's `timeMap`, or the same
-  /// time if it has none.
+  /// time if the clip has no `timeMap`.
   mutating func curve(
     _ element: XMLElement, from start: Rational, lasting duration: Rational
   ) throws(MediaError) -> [ProjectContent.CurvePart] {

@@ -218,7 +218,7 @@ struct FinalCutProject {
     return .some(isWanted ? asset : nil)
   }
 
-  /// Returns the content of a clip that contains other clips, in its own time.
+  /// Returns the content of a clip that contains other clips, in the outer clip's own time.
   ///
   /// The result is nil for gaps and generated clips.
   private mutating func content(
@@ -257,7 +257,7 @@ struct FinalCutProject {
     }
   }
 
-  /// Returns the content of the active angle of a multicam clip, in its own time.
+  /// Returns the content of the active angle of a multicam clip, in the clip's own time.
   ///
   /// An `mc-source` names an angle and the media taken from it: video, audio or both. Nil if no
   /// angle has media of the current type.

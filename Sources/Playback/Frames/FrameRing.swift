@@ -41,7 +41,7 @@ struct FrameRing: Sendable {
     return max(Self.minimumCount, min(limit ?? .max, budget / max(1, size)))
   }
 
-  /// Removes the limit that a refused frame set.
+  /// Removes the limit that was set when a frame was refused.
   ///
   /// Call it when different frames become needed.
   mutating func resetLimit() { limit = nil }

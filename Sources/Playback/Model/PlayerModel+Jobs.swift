@@ -35,7 +35,8 @@ extension PlayerModel {
   /// shown.
   struct IdleSpan: Sendable {
     let generation: Int
-    /// The output sample of one refresh; the list assumed regular refreshes from there.
+    /// The output sample of one refresh; the list of needed frames assumed regular refreshes after
+    /// it.
     let refresh: Rational
     let start: Rational
     let end: Rational

@@ -63,7 +63,7 @@ struct PlayerSynthesis: Sendable {
   }
 
   /// Returns the frames before and after the instants at which `key` is shown, without repetitions;
-  /// nil if the image stands still there.
+  /// nil if the image stands still at these instants.
   func genuineFrames(around key: FrameKey) -> (older: FrameKey, newer: FrameKey)? {
     let older = genuine(atOrBefore: key)
     var newer = key.next

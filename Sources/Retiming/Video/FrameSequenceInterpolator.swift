@@ -77,8 +77,8 @@ package final class FrameSequenceInterpolator {
     }
   }
 
-  /// An output frame shows a captured frame if it is closer than this, as a fraction of the time
-  /// between two captured frames.
+  /// An output frame shows a captured frame if their times are closer than this fraction of the
+  /// time between two captured frames.
   package static let tolerance: Float = 1 / 256
 
   private let interpolator: FrameInterpolator
@@ -88,7 +88,8 @@ package final class FrameSequenceInterpolator {
   /// The times of output frames after `older` that cannot be made before the next frame that is not
   /// repeated.
   private var waiting: [Double] = []
-  /// True if a repeated frame after ``older`` is loaded; the next frame then replaces it.
+  /// True if a repeated frame after ``older`` is loaded; the next frame then replaces the repeated
+  /// frame.
   private var hasNewer = false
   private var repetitions = RepeatedFrameDetector()
   /// The number of repeated frames that were dropped.

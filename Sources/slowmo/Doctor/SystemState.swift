@@ -46,7 +46,7 @@ struct SystemState {
   var versions: [String]
   var user: UserAccount
   var devices: [Device]
-  /// Whether the user named the device.
+  /// Whether the user named the device to check.
   ///
   /// The synthetic camera is only examined if the user names it.
   var isForNamedDevice = false

@@ -56,7 +56,7 @@ struct PlayDocument: Encodable, TextDocument {
   let schema = schemaName("play")
   let file: String
   let duration: MediaTime
-  /// The number of frames that came due: the sum of the next three properties.
+  /// The number of frames that came due: the sum of ``shown``, ``skippedByRate`` and ``late``.
   let due: Int
   let shown: Int
   let skippedByRate: Int

@@ -243,7 +243,7 @@ struct ExportOptions: ParsableArguments, Sendable {
 
   /// Writes a project file.
   ///
-  /// If a movie is in or below the project's directory, its path is relative.
+  /// If a movie is in or below the project's directory, the stored path of the movie is relative.
   private func writeProject(
     _ composition: Composition, _ output: String, verb: String, _ writing: WritingOptions,
     _ common: CommonOptions

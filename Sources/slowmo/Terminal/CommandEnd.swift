@@ -40,7 +40,8 @@ enum CommandEnd {
     while isTooLate { pause() }
   }
 
-  /// Ends the process by force when it has used its processor time, unless the command has ended.
+  /// Ends the process by force when the command has used ``longestTime`` of processor time, unless
+  /// the command has ended.
   ///
   /// The action for the first signal calls this.
   static func limit(_ arguments: [String]) {

@@ -65,8 +65,8 @@ enum UnknownName {
     return "\(names.dropLast().joined(separator: ", ")) or \(last)"
   }
 
-  /// Returns the first option in the arguments that the command does not have; the values of its
-  /// options are skipped.
+  /// Returns the first option in the arguments that the command does not have; the values of the
+  /// command's options are skipped.
   private static func firstUnknown(
     _ arguments: ArraySlice<String>, _ options: [CommandDescription.Argument]
   ) -> String? {

@@ -5,9 +5,9 @@ import OvercrankMediaCore
 extension AudioPiece {
   /// Joins a piece and its successor without a click.
   ///
-  /// If the source continues and the algorithm can continue it, the pieces meet at the same source
-  /// sample. Otherwise they overlap for a crossfade. The crossfade lies inside a retimed piece and
-  /// takes at most half of it. Content at speed 1 stays bit-exact.
+  /// If the source continues and the algorithm can continue the source, the pieces meet at the same
+  /// source sample. Otherwise they overlap for a crossfade. The crossfade lies inside a retimed
+  /// piece and takes at most half of it. Content at speed 1 stays bit-exact.
   static func join(
     _ first: inout AudioPiece, _ second: inout AudioPiece, _ algorithm: AudioTimePitchAlgorithm,
     fade longest: Int64
