@@ -52,7 +52,7 @@ extension AssetIndex {
     var records: [PacketRecord]
     /// Whether some times are derived or replaced, so that they differ from those in the file.
     var isMade = false
-    /// The number of time units in one tick of the file.
+    /// The number of units of the presentation times in one tick of the file.
     var refinement: Int64 = 1
     /// The number of times that were replaced because they contradicted the order of the frames.
     var correctedCount = 0

@@ -27,7 +27,8 @@ package struct AudioReader: ~Copyable {
   ///
   /// Nil as soon as the position in the track is known again.
   private var placement: Int64?
-  /// The conversion of the last block; nil if the block had the track's format.
+  /// The conversion of the last decoded block to the track's format; nil if the block had this
+  /// format.
   private var conversion: BlockConversion?
 
   /// The number of samples before the last request that stay in the buffer.

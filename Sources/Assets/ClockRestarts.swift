@@ -89,7 +89,7 @@ struct ClockRestarts {
     var parts: [Int: [TimeCorrections.Part]] = [:]
     var times: [Rational] = []
     for (number, joint) in kept.enumerated() {
-      // The packets of the track from this restart to the next one.
+      // The packets of the track from the restart `joint` to the next one.
       func part(_ boundary: Boundary) -> Range<Int> {
         let next = kept[(number + 1)...].lazy.flatMap { $0 }.first { $0.track == boundary.track }
         return boundary.index..<(next?.index ?? tracks[boundary.track].packets.count)

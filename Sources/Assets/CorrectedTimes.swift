@@ -15,7 +15,7 @@ struct CorrectedTimes {
   ///
   /// Times and durations are in units of 1 / ``refinement`` tick.
   let records: [PacketRecord]
-  /// The number of time units in one tick of the file.
+  /// The number of units of the corrected times in one tick of the file.
   let refinement: Int64
   /// The number of frames whose time was replaced.
   let count: Int
@@ -92,8 +92,8 @@ struct CorrectedTimes {
     let positions: Range<Int>
     let from: Int64
     let to: Int64
-    /// The decode times between `from` and `to`; nil unless their number equals the number of
-    /// frames.
+    /// The decode times between the kept times `from` and `to`; nil unless there is exactly one for
+    /// each frame of the run.
     var decoded: [Int64]?
 
     var steps: Int64 { Int64(positions.count + 1) }

@@ -74,7 +74,7 @@ struct PacketIndexFile: Hashable {
   private static let packetBytes = 32
   /// The greatest size of an index file that is read, which is enough for 32 million packets.
   private static let maximumBytes: Int64 = 1 << 30
-  /// The range of accepted times, in which sums cannot overflow.
+  /// The range of accepted packet times, in ticks; sums of times in this range cannot overflow.
   private static let times = -(Int64(1) << 56)...Int64(1) << 56
 
   /// The path of the index file of a movie.

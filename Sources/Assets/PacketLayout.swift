@@ -37,7 +37,8 @@ package struct PacketLayout {
           && $0.position <= tables.byteCount - Int64($0.byteCount)
       })
     else { return nil }
-    // If the times are equal, the file's index and the asset's index number the packets alike.
+    // If the decode times of all packets are equal, the file's index and the asset's index number
+    // the packets alike.
     func agrees(_ number: Int, _ ticks: Int64?) -> Bool {
       locations.indices.contains(number) && locations[number].ticks == ticks
     }

@@ -23,7 +23,7 @@ public struct RawFrameSequence: ~Copyable {
     public let width: Int
     /// The height in pixels, after rotation.
     public let height: Int
-    /// The number of bytes.
+    /// The number of bytes of the frame.
     ///
     /// With the policy `skip`, 0 for a frame that cannot be decoded.
     public let byteCount: Int
@@ -42,7 +42,7 @@ public struct RawFrameSequence: ~Copyable {
     /// Each access copies the bytes.
     public var bytes: [UInt8]? { image.flatMap { try? $0.packedBytes() } }
 
-    /// Whether ``withParts(_:)`` passes the element's own memory.
+    /// Whether ``withParts(_:)`` passes the element's own memory instead of a copy.
     package var keepsParts: Bool { image?.isPacked ?? true }
 
     /// Calls a function with consecutive parts of the bytes.

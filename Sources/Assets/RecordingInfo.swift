@@ -34,7 +34,7 @@ public struct RecordingInfo: Hashable, Sendable, Decodable {
   /// Nil for a recording that was interrupted and not recovered.
   public let gaps: [Gap]?
 
-  /// The key of the metadata tag.
+  /// The key of the metadata tag that contains this information.
   package static let key = "com.overcrank.recording"
 
   /// For each stored frame, the number of missing frames directly before it.

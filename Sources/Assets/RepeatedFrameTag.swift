@@ -4,7 +4,7 @@
 ///
 /// The text lists ranges of frame indices, for example `12,40+3` for the frames 12, 40, 41 and 42.
 package struct RepeatedFrameTag: Hashable, Sendable {
-  /// The key of the tag.
+  /// The key of the tag in a movie's metadata.
   package static let key = "com.overcrank.repeated_frames"
 
   /// The ranges of repeated frames, in ascending order.

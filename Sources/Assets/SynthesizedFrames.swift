@@ -15,11 +15,11 @@ public struct SynthesizedFrames: Hashable, Sendable {
   public private(set) var count: Int64 = 0
   /// The number of captured frames that repeat the previous one.
   package private(set) var duplicatedCount: Int64 = 0
-  /// The lowest confidence, from 0 to 1; nil without synthesized frames.
+  /// The lowest confidence in a synthesized frame, from 0 to 1; nil without synthesized frames.
   public private(set) var lowestConfidence: Double?
   private var confidenceSum = 0.0
 
-  /// The mean confidence, from 0 to 1; nil without synthesized frames.
+  /// The mean confidence in the synthesized frames, from 0 to 1; nil without synthesized frames.
   public var meanConfidence: Double? { count > 0 ? confidenceSum / Double(count) : nil }
 
   package init() {}
@@ -52,7 +52,8 @@ public struct SynthesizedFrames: Hashable, Sendable {
     lowestConfidence = min(lowestConfidence ?? 1, Double(confidence))
   }
 
-  /// Returns the confidence of a frame in tenths, from 0 to 9; nil for a captured frame.
+  /// Returns the confidence in a synthesized frame in tenths, from 0 to 9; nil for a captured
+  /// frame.
   public func confidenceTenths(ofFrame index: Int) -> Int? {
     guard text.utf8.count > index, index >= 0 else { return nil }
     let character = text.utf8[text.utf8.index(text.utf8.startIndex, offsetBy: index)]

@@ -91,7 +91,7 @@ public struct ExportSession: Sendable {
     return (try? composition.replacingSourcePaths(name)) ?? composition
   }
 
-  /// Returns the asset of a source.
+  /// Returns the session's asset that has the path of a source of the composition.
   func asset(for source: MediaSource) throws(MediaError) -> Asset {
     guard let asset = assets.first(where: { $0.path == source.path }) else {
       throw Self.missing(source.path)

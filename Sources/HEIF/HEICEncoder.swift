@@ -124,7 +124,7 @@ private struct HEIFImageEncoder: ~Copyable {
   deinit { heif_encoder_release(encoder) }
 }
 
-/// A handle of an encoded image in the file.
+/// libheif's handle of an encoded image in a HEIF file.
 private struct HEIFHandle: ~Copyable {
   let handle: OpaquePointer
 

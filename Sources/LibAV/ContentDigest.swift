@@ -33,7 +33,7 @@ package struct ContentDigest: ~Copyable {
     }
   }
 
-  /// Adds the bytes of a text.
+  /// Adds the UTF-8 bytes of a text to the digest.
   package mutating func update(_ text: String) { update(Array(text.utf8)) }
 
   /// Returns the digest in hexadecimal digits; no bytes can be added afterwards.
@@ -90,7 +90,7 @@ extension ContentDigest {
     return digest.finish()
   }
 
-  /// Adds a range of a file.
+  /// Adds a byte range of a file to the digest.
   ///
   /// - Throws: `SystemError` with the operation "read" unless all bytes can be read.
   private mutating func update(

@@ -15,7 +15,8 @@ struct FrameLayout {
   init(
     width: Int, height: Int, pixelFormat: AVPixelFormat, bytesPerRow: Int
   ) throws(LibAVError) {
-    // Devices do not exceed these limits, and sizes within the limits cannot overflow a product.
+    // Devices do not exceed these limits of width, height and stride, and products of numbers
+    // within the limits cannot overflow.
     guard let description = av_pix_fmt_desc_get(pixelFormat), (1...Self.limit).contains(width),
       (1...Self.limit).contains(height), (0...(Self.limit * 16)).contains(bytesPerRow)
     else {

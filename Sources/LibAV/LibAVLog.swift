@@ -10,7 +10,7 @@ import Glibc
 /// For each thread, the last line of its own calls is kept. Lines from FFmpeg's worker threads are
 /// dropped.
 enum LibAVLog {
-  /// The thread-specific key of the last line, a C string that the thread owns.
+  /// The thread-specific key of the thread's last log line, a C string that the thread owns.
   private static let line: pthread_key_t = {
     var key = pthread_key_t()
     // If no thread-specific key is available, log lines are dropped. Errors then contain only their
@@ -18,7 +18,7 @@ enum LibAVLog {
     return pthread_key_create(&key) { free($0) } == 0 ? key : .max
   }()
 
-  /// Clears the thread's line, and then runs FFmpeg calls that may log a new one.
+  /// Clears the thread's last log line, and then runs FFmpeg calls that may log a new one.
   static func during<Result: ~Copyable>(_ call: () -> Result) -> Result {
     _ = install
     setLine(nil)
@@ -60,7 +60,7 @@ enum LibAVLog {
 }
 
 extension String {
-  /// This line without prefixes such as `[h264 @ 0x55d0c0] `.
+  /// This log line without prefixes such as `[h264 @ 0x55d0c0] `.
   fileprivate var withoutContext: String {
     var view = Substring(self)
     while view.hasPrefix("["), let end = view.firstRange(of: "] "),

@@ -49,7 +49,8 @@ package struct MovieWriter: ~Copyable {
     var lastDecodeTicks: Int64?
     /// The presentation time and the decoding time of the first packet that was written.
     var first: (pts: Int64, dts: Int64)?
-    /// The time from the earliest presentation time to the latest end of a packet, in ticks.
+    /// The range of time from the earliest presentation time to the latest end of a packet, in
+    /// ticks.
     var shown: Range<Int64>?
   }
 

@@ -40,7 +40,7 @@ package struct Scaler: ~Copyable {
   private let height: Int
   private let pixelFormat: AVPixelFormat
 
-  /// Creates a conversion.
+  /// Creates a conversion of frames from one size and pixel format to another.
   ///
   /// `isFullRange` selects full range (JPEG) or video range, separately for source and target.
   /// `colorSpace` is the YUV matrix of both. For an unsupported conversion, an error with the

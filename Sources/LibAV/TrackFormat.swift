@@ -302,7 +302,7 @@ extension Sequence<TrackFormat> {
 }
 
 extension FrameRate {
-  /// Creates a rate from an `AVRational`; nil unless the value is above zero.
+  /// Creates a frame rate from an `AVRational`; nil unless the value is above zero.
   fileprivate init?(_ rational: AVRational) {
     guard rational.num > 0, rational.den > 0,
       let rate = FrameRate(

@@ -57,7 +57,7 @@ enum AnimatedImageCheck {
 }
 
 extension AnimatedImageFormat {
-  /// The name of the format for messages.
+  /// The name of the animated image format in messages.
   var title: String {
     switch self {
     case .gif: "GIF"

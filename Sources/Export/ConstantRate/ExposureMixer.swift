@@ -3,7 +3,7 @@
 import OvercrankLibAV
 import OvercrankRetiming
 
-/// Averages the images at the exposure instants of each output frame.
+/// Averages the images at the exposure instants of each output frame, for motion blur.
 struct ExposureMixer {
   typealias Output = FrameSequenceInterpolator.Output
 
@@ -17,7 +17,8 @@ struct ExposureMixer {
   private var share: Int64 = 0
   /// Whether the blender contains images of the current output frame.
   private var isMixing = false
-  /// The lowest confidence of the current output frame; nil without synthesized images.
+  /// The lowest confidence in a synthesized image of the current output frame; nil without
+  /// synthesized images.
   private var confidence: Float?
 
   /// Creates a mixer for consecutive output frames.

@@ -44,7 +44,7 @@ final class FrameWork: Sendable {
   /// A captured frame, before or after which frames are synthesized.
   private struct Captured: Sendable {
     let entry: InBetweenPlan.Entry
-    /// The index of the entry in the plan.
+    /// The index of the frame's entry in the plan for synthesized frames.
     let number: Int
     /// The decoded image; nil for a gap.
     let image: MediaFrame?

@@ -91,7 +91,7 @@ struct ExportOutput: ~Copyable {
     }
     var settings = MovieWriter.Settings(container: container, movieTimescale: timescale)
     // A shard needs no tags of the source, because the joined movie gets them. A tag could also
-    // contain text that is mistaken for the seal.
+    // contain text that is mistaken for the shard's own digest (`FileSeal`).
     settings.metadata = isShard ? marks : tags().merging(marks) { $1 }
     settings.chapters = chapters.chapters.map { ($0.title, $0.start, $0.end) }
     settings.chapterTimescale = chapters.timescale

@@ -178,7 +178,8 @@ struct ExportPlan {
     self.report = report
   }
 
-  /// Returns the render settings for an attempt of a search; nil without a search.
+  /// Returns the render settings for the next attempt of the search for a file size; nil without a
+  /// search.
   func rendering(
     _ search: AnimatedImageSearch?
   ) throws(MediaError) -> (geometry: FrameGeometry, settings: RenderSettings)? {

@@ -37,7 +37,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
     public let path: String
     /// The index of the first packet in the source's decode order, from 0.
     public let firstPacket: Int64
-    /// The number of packets.
+    /// The number of copied packets in the range.
     public internal(set) var packetCount: Int64
 
     private enum CodingKeys: String, CodingKey {
@@ -110,7 +110,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
   public struct FileLength: Hashable, Sendable, Codable {
     /// The greatest permitted size of the file in bytes.
     public let limit: Int64
-    /// The size of the file in bytes.
+    /// The size of the exported file in bytes.
     public let byteCount: Int64
     /// The constant rate factor of the file.
     ///
@@ -199,7 +199,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
   public internal(set) var sparse: [LowRateRange] = []
   /// The total time for which hidden frames are shown, rounded up to nanoseconds.
   public internal(set) var hiddenDuration = Duration.zero
-  /// The greatest error of a frame time, rounded up to nanoseconds.
+  /// The greatest rounding error of a frame time, rounded up to nanoseconds.
   public internal(set) var maxTimeError = Duration.zero
   /// The report of the audio; nil without audio.
   public internal(set) var audio: Audio?
@@ -213,9 +213,9 @@ public struct ExportReport: Hashable, Sendable, Codable {
   public internal(set) var warnings: [String] = []
   /// The range of frames in the shard; nil unless a shard was made.
   public internal(set) var shard: Shard?
-  /// The size of the file.
+  /// The size of the exported file and the limit that was set.
   ///
-  /// Nil without a limit, and in a plan.
+  /// Nil without a limit of the file size, and in a plan.
   public internal(set) var fileLength: FileLength?
   /// The time that the export took; nil in a plan.
   public internal(set) var elapsed: Duration?

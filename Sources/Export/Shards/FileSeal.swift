@@ -7,15 +7,15 @@ import OvercrankMovieFormat
 
 /// A digest of a movie file that is stored in the file itself, so that damage is detected.
 ///
-/// The digest is computed while its place in the file's metadata contains zeros, and then replaces
-/// these zeros.
+/// The digest is computed while zeros are stored in the file's metadata instead of the digest. The
+/// digest then replaces these zeros.
 enum FileSeal {
-  /// The metadata key of the seal.
+  /// The metadata key of the seal, which is the file's own digest.
   static let key = "com.overcrank.shard_seal"
   private static let mark = "sha256:"
   private static let zeros = String(repeating: "0", count: ContentDigest.digitCount)
 
-  /// The metadata value in a file that is not sealed yet.
+  /// The metadata value in a file whose digest is not computed yet.
   static let placeholder = mark + zeros
 
   /// Computes the digest of a finished file, and stores it in place of the placeholder.
@@ -31,7 +31,7 @@ enum FileSeal {
     } catch { throw LibAVError(error) }
   }
 
-  /// Returns true if the file is unchanged since it was sealed, and false otherwise.
+  /// Returns true if the file is unchanged since its digest was stored in it, and false otherwise.
   static func isIntact(_ path: String) -> Bool {
     guard let file = try? MovieBoxes(opening: path, forWriting: false),
       let offset = offset(in: file), let known = digest(of: file, offset)
@@ -39,7 +39,7 @@ enum FileSeal {
     return digits(at: offset, in: file) == known
   }
 
-  /// Returns the offset of the digest in a file; nil without a seal.
+  /// Returns the byte offset of the digest that is stored in a file; nil if none is stored.
   private static func offset(in file: borrowing MovieBoxes) -> Int64? {
     guard let movie = file.boxes().first(where: { $0.type == BoxType.movie }),
       let bytes = file.bytes(of: movie)
@@ -61,7 +61,8 @@ enum FileSeal {
     String(decoding: file.file.read(ContentDigest.digitCount, at: offset), as: UTF8.self)
   }
 
-  /// Computes the digest of a file with a seal at an offset; nil if the file cannot be read.
+  /// Computes the digest of a file, with zeros for the digest stored at the byte offset `seal`; nil
+  /// if the file cannot be read.
   private static func digest(of file: borrowing MovieBoxes, _ seal: Int64) -> String? {
     guard var digest = try? ContentDigest() else { return nil }
     var offset: Int64 = 0

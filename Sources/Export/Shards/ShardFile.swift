@@ -9,7 +9,7 @@ struct ShardFile: Sendable {
   let shard: ExportShard
   let path: String
 
-  /// The metadata key of the stamp.
+  /// The metadata key of the stamp, which identifies the shard and the export.
   static let key = "com.overcrank.shard"
 
   init(_ shard: ExportShard, besides output: String) {

@@ -12,7 +12,7 @@ struct SlotTiming: Sendable {
   let ticksPerSlot: Int64
   private let rate: FrameRate
 
-  /// - Throws: `MediaError` with `.unsupportedSource` for a rate that cannot be stored.
+  /// - Throws: `MediaError` with `.unsupportedSource` for a frame rate that cannot be stored.
   init(_ rate: FrameRate, _ encoding: VideoEncoding = .h264()) throws(MediaError) {
     self.rate = rate
     if let format = encoding.animatedImage {

@@ -143,12 +143,12 @@ package struct Box: Equatable, Sendable {
     return boxes
   }
 
-  /// The child boxes of a type.
+  /// The child boxes of this box that have the type.
   package func all(_ type: UInt32, in bytes: [UInt8]) -> [Box] {
     Self.list(in: bytes, from: Int(start + headBytes), to: Int(end)).filter { $0.type == type }
   }
 
-  /// The first child box of a type.
+  /// The first child box of this box that has the type.
   package func first(_ type: UInt32, in bytes: [UInt8]) -> Box? { all(type, in: bytes).first }
 
   /// The 32-bit number at an offset after the box's header.

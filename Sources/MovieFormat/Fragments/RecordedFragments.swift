@@ -40,7 +40,7 @@ package struct RecordedFragments {
     }
   }
 
-  /// The attachments of all fragments that are intact, in file order.
+  /// The intact attachments of all fragments, which belong to no track, in file order.
   package func attachments(in file: borrowing MovieBoxes) -> [[UInt8]] {
     var all: [[UInt8]] = []
     for sample in fragments.flatMap(\.attachments) {

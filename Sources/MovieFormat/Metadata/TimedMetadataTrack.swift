@@ -30,7 +30,7 @@ package struct TimedMetadataTrack {
     let start: Int64
   }
 
-  /// The number of ticks per second, because frame times are in microseconds.
+  /// The number of ticks per second, which is one million because frame times are in microseconds.
   private static let timescale: UInt32 = 1_000_000
   /// The greatest duration of a sample in ticks, because `stts` stores it in 32 bits.
   private static let longestDuration: Int64 = 1 << 30

@@ -10,8 +10,8 @@ package struct H264Headers: Sendable {
   package let unitLengthSize: Int?
   private var sequenceSets: [[UInt8]] = []
   private var pictureSets: [[UInt8]] = []
-  /// The bytes at the end of a High-profile record, which contain the chroma format and the bit
-  /// depths.
+  /// The bytes at the end of a High-profile `avcC` record, which contain the chroma format and the
+  /// bit depths.
   private var rest: [UInt8] = []
 
   /// Parses the extradata of an H.264 track.
@@ -96,7 +96,8 @@ package struct H264Headers: Sendable {
     return (0...31).reversed().first { !taken.contains($0) }
   }
 
-  /// The ID of a parameter set, which is an Exp-Golomb code after its first `count` bytes.
+  /// The ID of a parameter set, which is the Exp-Golomb code after the first `count` bytes of the
+  /// set.
   private static func number(of set: [UInt8], behind count: Int) -> Int {
     var reader = ExpGolombReader(set, at: count)
     return reader.number() ?? 0

@@ -10,7 +10,7 @@ enum FrameChoice: Equatable {
   case wait
   /// The frame that just arrived.
   case current
-  /// An earlier frame, by its index in `recent`.
+  /// An earlier frame, by its index in the array `recent` of held frames.
   case recent(Int)
 
   /// Decides which frame to choose, when a frame arrives.
@@ -43,7 +43,7 @@ enum FrameChoice: Equatable {
     return .current
   }
 
-  /// The time after a request for which frames from before the request are awaited, in
+  /// The greatest time to wait, after a request, for frames from before the request, in
   /// microseconds.
   private static let longestWait: Int64 = 1_000_000
 }

@@ -41,7 +41,7 @@ final class PhotoChannel: Sendable {
   let selections: SPSCRing<PhotoSelection>
   /// The bytes of the chosen frames.
   let queue: FrameQueue
-  /// Signaled for each selection.
+  /// Signaled for each message in `selections`.
   private let wake: DispatchSemaphore
   private let isClosedNow = Atomic<Bool>(false)
   /// Locked while a request is sent, so that no request is sent after the end of the stream.

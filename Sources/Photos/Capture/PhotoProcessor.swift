@@ -57,7 +57,7 @@ final class PhotoProcessor: Sendable {
     var changesMode: Bool { records.values.contains { $0.controlled?.changesMode == true } }
   }
 
-  /// Signaled for each selection, and for each change of the state.
+  /// Signaled for each message from a capture thread, at the end of a stream, and by ``stop()``.
   let wake = DispatchSemaphore(value: 0)
   let events = EventHub<PhotoEvent>()
   let readinessChanges = EventHub<PhotoReadiness>(capacity: 1)
@@ -85,7 +85,7 @@ final class PhotoProcessor: Sendable {
     updateReadiness()
   }
 
-  /// Ends the thread after it has processed the selected frames.
+  /// Ends the encoding thread after it has processed the selected frames.
   func stop() {
     state.withLock { $0.isStopped = true }
     wake.signal()
@@ -235,7 +235,7 @@ final class PhotoProcessor: Sendable {
     }
   }
 
-  /// The oldest stream that has selections to process, or nil.
+  /// The oldest stream whose capture thread has sent frames or other messages to process, or nil.
   private func nextChannel() -> PhotoChannel? {
     state.withLock { state in
       // A closed stream selects no further frames, so `isClosed` is read before the count.

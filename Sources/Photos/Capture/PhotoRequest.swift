@@ -23,7 +23,8 @@ struct PhotoRequest {
   var count = 1
   /// The interval of a time lapse in nanoseconds, or 0 for consecutive frames.
   var interval: Int64 = 0
-  /// The length of time before the photo for which frames must be in the ring, in microseconds.
+  /// The length of time before the photo for which frames must be in the ring from which Live Photo
+  /// movies are recorded, in microseconds.
   var preRoll: Int64 = 0
   /// The index in the capture of the first photo of this request.
   var firstIndex = 0

@@ -107,7 +107,8 @@ private struct TIFFReader {
     (self.bytes, self.isBigEndian) = (bytes, isBigEndian)
   }
 
-  /// The offset of a field's entry in the directory at an offset.
+  /// The offset of the entry for the field `tag` in the TIFF directory that begins at the offset
+  /// `directory`.
   private func field(_ tag: Int, at directory: Int) -> Int? {
     guard let count = number(directory, 2) else { return nil }
     return (0..<count).lazy.map { directory + 2 + 12 * $0 }.first { number($0, 2) == tag }

@@ -133,7 +133,7 @@ final class ControlledCapture: Sendable {
     return meanLevel.withLock { $0 ?? 1 } < Self.darkLevel
   }
 
-  /// Sends a request to the capture thread, and waits until it is done.
+  /// Sends a request to the capture thread, and waits until the request is done.
   private func post(
     _ request: PhotoRequest, _ channel: PhotoChannel, isStoppable: Bool = false
   ) throws(MediaError) {

@@ -20,7 +20,7 @@ struct AssetMovieWriter: ~Copyable {
   private var zero: Int64?
   /// Frames of the first track that arrived before the header of the file was written.
   private var early: [FrameObservation] = []
-  /// The number of video frames in the file.
+  /// The number of video frames stored in the file so far.
   private(set) var storedFrameCount: Int64 = 0
 
   /// Creates a writer; the first of its tracks must be a video track.
@@ -85,7 +85,7 @@ struct AssetMovieWriter: ~Copyable {
     if let failure { throw failure }
   }
 
-  /// The end of each track, in ticks of that track.
+  /// The end of each track's last sample, in ticks of that track.
   var endTicks: [Int64] { tracks.map(\.endTicks) }
 
   private mutating func write(

@@ -13,7 +13,7 @@ import Synchronization
 /// Samples of real-time inputs are stored on a background thread, all other samples in the call
 /// that appends them.
 final class AssetStore: Sendable {
-  /// The state of an input.
+  /// The state of one input of the asset writer.
   struct InputState {
     let waits: Bool
     var lastMicroseconds: Int64?
@@ -152,7 +152,7 @@ final class AssetStore: Sendable {
     return isReady && (queues[input]?.fillLevel ?? 0) < FrameQueue.nearlyFull
   }
 
-  /// Whether an input is so far ahead of the others that it must wait for them.
+  /// Whether an input is so far ahead of the others in time that it must wait for them.
   private static func isAhead(_ input: Int, _ state: borrowing State) -> Bool {
     guard state.inputs[input].waits, let last = state.inputs[input].lastMicroseconds else {
       return false
@@ -186,7 +186,7 @@ final class AssetStore: Sendable {
     return isStarted
   }
 
-  /// Appends a sample to the queue or the file.
+  /// Appends a sample to the queue of its input or, if the input has no queue, to the file.
   ///
   /// - Throws: `MediaError` as ``AssetWriterInput/append(bytes:at:)`` does.
   func append(
@@ -215,7 +215,7 @@ final class AssetStore: Sendable {
     }
   }
 
-  /// Creates the observation of a sample.
+  /// Creates the `FrameObservation` of an appended sample.
   ///
   /// Returns nil if the sample is before the start of the session.
   private func observe(

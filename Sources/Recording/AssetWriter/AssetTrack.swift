@@ -10,7 +10,7 @@ import OvercrankMediaCore
 ///
 /// Used by one thread at a time.
 protocol AssetTrack: AnyObject {
-  /// An upper limit for the number of stored samples per second.
+  /// An upper limit for the number of samples per second that the track stores.
   var samplesPerSecond: Int { get }
   /// The end of the last sample in ticks of the track.
   var endTicks: Int64 { get }

@@ -76,7 +76,7 @@ enum AssetTrackSource: Sendable {
     }
   }
 
-  /// The PCM codec that stores these samples bit for bit.
+  /// The PCM codec that stores samples of this format bit for bit.
   private static func unchanged(_ format: AudioFormat) throws(MediaError) -> AudioCodec {
     switch format.sampleFormat {
     case .s16: .pcm

@@ -186,7 +186,7 @@ public final class AssetWriter: Sendable {
   /// Ends an input.
   func markAsFinished(input: Int) { store?.markAsFinished(input: input) }
 
-  /// Appends a sample to the queue or the file.
+  /// Appends a sample to the queue of its input or, if the input has no queue, to the file.
   func append(
     _ bytes: UnsafeRawBufferPointer, at time: MediaTime, to input: Int
   ) throws(MediaError) {

@@ -245,7 +245,7 @@ struct DriftMeter {
 
   init(rate: Double) { self.rate = rate }
 
-  /// The rate error relative to the nominal rate, in parts per million.
+  /// The sound card's rate error relative to the nominal rate, in parts per million.
   ///
   /// Nil if the span is too short.
   var partsPerMillion: Double? {

@@ -8,10 +8,10 @@ struct AudioBlockEncoder: ~Copyable {
   private var encoder: Encoder
   /// Samples that do not fill a block yet, an array for each channel.
   private var rest: [[Float]]
-  /// The number of samples in a block.
+  /// The number of samples per channel in a block.
   let blockLength: Int
   private let sampleRate: Int
-  /// The number of samples encoded so far.
+  /// The number of samples per channel encoded so far.
   private(set) var sampleCount: Int64 = 0
   /// The last encoded samples of each channel.
   ///
@@ -75,7 +75,7 @@ struct AudioBlockEncoder: ~Copyable {
         placeholder: [UInt8](repeating: 0, count: 8 * rest.count)))
   }
 
-  /// The number of samples that do not fill a block yet.
+  /// The number of samples per channel that do not fill a block yet.
   var restCount: Int { rest.first?.count ?? 0 }
 
   /// Adds samples, given as an array for each channel, to the blocks that are encoded next.

@@ -14,7 +14,7 @@ struct AudioTrack: ~Copyable {
     let audio: any AlignedAudio
     /// The time in the take at which the file ends, in microseconds.
     let microseconds: Int64
-    /// The number of aligned samples in all files so far.
+    /// The number of aligned samples per channel in all files of the take so far.
     let sampleCount: Int64
     /// The last encoded samples of each channel.
     let recent: [[Float]]
@@ -33,7 +33,7 @@ struct AudioTrack: ~Copyable {
   private let codec: AudioCodec
   private let rate: Int
   private let channelCount: Int
-  /// The number of samples encoded so far.
+  /// The number of samples per channel encoded so far.
   var sampleCount: Int64 { blocks.sampleCount }
 
   /// The description of the track for the initialization segment.

@@ -68,7 +68,7 @@ struct TakeAudio: Sendable {
     wanted ?? (isLossless || !suits(.aac) ? .pcm : .aac)
   }
 
-  /// The data rate and packet rate of the encoded audio.
+  /// The data rate and packet rate of the encoded audio, in bytes and packets per second.
   func rates(_ codec: AudioCodec) -> FileLimits.Audio {
     FileLimits.Audio(
       bytesPerSecond: Int64(channelCount) * (codec == .pcm ? Int64(sampleRate) * 2 : 12_000),

@@ -39,7 +39,7 @@ struct TakeWriter: ~Copyable {
   /// A frame that could not be stored counts as taken in the account, so the file may contain fewer
   /// frames than the account.
   private(set) var account: FrameAccount
-  /// The number of frames in the file.
+  /// The number of video frames stored in the file so far.
   var storedCount: Int64 = 0
   /// The pauses of the take.
   private(set) var pauses: [RecordingPause] = []
@@ -57,7 +57,7 @@ struct TakeWriter: ~Copyable {
   /// The final report of the audio, or nil for a take without audio.
   private(set) var audioAccount: RecordedAudio?
 
-  /// Metadata values that wait for their frames.
+  /// Metadata values that wait until their frames are stored.
   var values: PendingValues
   /// The state of the audio at the end of the take's previous file, or nil for the first file.
   let earlierAudio: AudioTrack.Continuation?

@@ -86,7 +86,7 @@ enum VideoPipelinePlan: Equatable {
   /// If `referenceInterval` is n, only every nth frame is a reference frame.
   case encode(VideoCodec, referenceInterval: Int = 1)
 
-  /// Creates a plan and checks it against the container of the file name.
+  /// Chooses the pipeline, and checks that the container of the file name supports the codec.
   init(
     _ video: VideoOutputSettings, for delivery: FrameDelivery, in path: String
   ) throws(MediaError) {

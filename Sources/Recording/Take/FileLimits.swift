@@ -11,7 +11,7 @@ import OvercrankMediaCore
 /// The writer checks the limits before it stores a frame. The first frame beyond a limit ends the
 /// take, so that frame and the later ones do not count as lost.
 struct FileLimits {
-  /// The data rate and the packet rate of the audio in the file.
+  /// The data rate and the packet rate of the audio in the file, in bytes and packets per second.
   struct Audio {
     let bytesPerSecond: Int64
     let packetsPerSecond: Int64

@@ -10,9 +10,9 @@ extension MovieFileOutput {
     public var stored: Int64
     /// The number of frames lost so far, for any reason.
     public var missing: Int64
-    /// The duration of the file so far.
+    /// The duration of the growing file so far.
     public var duration: MediaTime
-    /// The fill level of the writer's queue, from 0 to 1, for display.
+    /// How full the writer's queue is, from 0 (empty) to 1 (full), for display.
     public var queueFill: Double
     /// The number of bytes written so far.
     public var bytes: Int64

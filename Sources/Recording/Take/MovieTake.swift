@@ -19,11 +19,11 @@ struct MovieTake {
   ///
   /// Nil for a take without audio.
   let audio: TakeAudio?
-  /// Whether the stream was started for this take.
+  /// Whether the camera's stream was started for this take.
   var beginsWithStream: Bool
   /// The values of the camera's controls during the stream.
   var controls: [String: String] = [:]
-  /// The rotation, mirroring and zoom of the connection, or nil without a connection.
+  /// The rotation, mirroring and zoom of the connection to the camera, or nil without a connection.
   var geometry: ConnectionGeometry?
   /// The trigger of a clip, or nil for a take without a trigger.
   var trigger: CaptureTrigger?

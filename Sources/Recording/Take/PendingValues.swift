@@ -25,7 +25,7 @@ struct PendingValue: Sendable {
   var value: MetadataValue
 }
 
-/// The metadata values of a take that wait for their frames.
+/// The metadata values of a take that wait until their frames are stored.
 struct PendingValues {
   /// Whether more frames may follow the stored ones.
   enum End {

@@ -99,11 +99,12 @@ extension VideoPipelinePlan {
   }
 }
 
-/// The memory available for a burst.
+/// The memory available for a burst, which is a take that stays in memory until its end.
 struct BurstMemory {
   /// Three quarters of the available memory, in bytes.
   let capacity: Int
-  /// The number of frames of the maximum size that fit, and their duration.
+  /// The number of frames of the maximum size that fit in this memory, and the duration of these
+  /// frames.
   let frameCount: Int
   let longest: MediaTime
   private let input: (bytesPerFrame: Int, framesPerSecond: Double)

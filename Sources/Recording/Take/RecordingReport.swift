@@ -7,7 +7,7 @@ public import OvercrankMediaCore
 
 /// The report of a finished take, with the outcome of each frame.
 public struct RecordingReport: Hashable, Sendable, Codable {
-  /// The path of the file.
+  /// The path of the recorded file.
   public var path = ""
   /// The ID of the capture format, as in `CaptureFormat.id`.
   public var mode = ""
@@ -27,14 +27,14 @@ public struct RecordingReport: Hashable, Sendable, Codable {
   ///
   /// Nil if the rate is as requested or was not measured.
   public var rateCause: FrameRateMismatchReason?
-  /// The duration of the file.
+  /// The duration of the recorded file.
   public var duration = MediaTime.zero
   /// The time from the start of the stream to the camera's first frame.
   ///
   /// If the driver did not deliver the first frame, its time is computed from the sequence number
   /// of the first delivered frame.
   public var startupDuration: Duration?
-  /// The counts of frame periods by outcome.
+  /// The counts of frame periods by outcome, such as stored or lost.
   public var ledger = FrameLedger()
   /// The gaps in order.
   ///
@@ -237,9 +237,9 @@ public struct RecordingPause: Hashable, Sendable, Codable {
 public struct FrameIntervals: Hashable, Sendable, Codable {
   /// The median interval.
   public let p50: Duration
-  /// The 95th percentile of the intervals.
+  /// The 95th percentile of the intervals between stored frames.
   public let p95: Duration
-  /// The 99th percentile of the intervals.
+  /// The 99th percentile of the intervals between stored frames.
   public let p99: Duration
   /// The longest interval.
   public let max: Duration

@@ -49,7 +49,8 @@ enum RecordingTags {
     ///
     /// Nil without a trigger.
     var trigger: Trigger?
-    // Recovery rebuilds the frame account from this value, the two below and the frame rate.
+    // Recovery rebuilds the frame account from `switchedOnUs`, `beginsWithStream`, `countsExactly`
+    // and the frame rate.
     var switchedOnUs: Int64?
     var beginsWithStream: Bool?
     var countsExactly: Bool?

@@ -6,7 +6,7 @@ public import OvercrankMediaCore
 
 /// The result of recovering an unfinished recording.
 public struct RecoveryReport: Hashable, Sendable, Codable {
-  /// The path of the file.
+  /// The path of the recovered file.
   public let path: String
   /// Whether the file already was a plain movie and was therefore not changed.
   public let wasIntact: Bool
@@ -25,9 +25,9 @@ public struct RecoveryReport: Hashable, Sendable, Codable {
   public package(set) var lostFrameCount: Int64 = 0
   /// The duration of the lost frames.
   public package(set) var lostDuration = MediaTime.zero
-  /// The duration of the file.
+  /// The duration of the file after the recovery.
   public package(set) var duration = MediaTime.zero
-  /// The counts of frame periods by outcome, rebuilt from the file.
+  /// The counts of frame periods by outcome, such as stored or lost, rebuilt from the file.
   ///
   /// Nil for an intact file.
   public package(set) var ledger: FrameLedger?
@@ -35,7 +35,7 @@ public struct RecoveryReport: Hashable, Sendable, Codable {
   ///
   /// A gap consists of consecutive missing frames.
   public package(set) var gaps: [FrameGap] = []
-  /// The intervals between frames.
+  /// The intervals between the frames in the file.
   ///
   /// Nil for fewer than two frames.
   public package(set) var intervals: FrameIntervals?

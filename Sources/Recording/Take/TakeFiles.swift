@@ -17,7 +17,7 @@ final class TakeFiles {
     let take: MovieTake
     let path: String
     let file: MovieFile
-    /// The reason why the file before it ended, for the report of that file.
+    /// The reason why the take's previous file ended, for the report of that file.
     let reason: StopReason
   }
 
@@ -208,7 +208,7 @@ final class TakeFiles {
   /// - Parameters:
   ///   - end: The end of the last stream.
   ///   - path: The path of the take.
-  ///   - values: The metadata values that still wait for their frames.
+  ///   - values: The metadata values whose frames are not stored yet.
   ///   - isReported: Whether the end of the last file was already sent as an event.
   ///   - reason: The reason for a stop that was requested after the last file, or nil.
   ///   - problem: The error after the last file, or nil.

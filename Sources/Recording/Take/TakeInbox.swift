@@ -12,18 +12,18 @@ final class TakeInbox: Sendable {
     var values: [PendingValue] = []
   }
 
-  /// The greatest number of values that wait for the writer.
+  /// The greatest number of metadata values that wait for the writer.
   private static let capacity = 65_536
 
   private let state = Mutex(State())
   private let pathCount = Atomic<Int>(0)
   private let valueCount = Atomic<Int>(0)
 
-  /// Whether another file is requested.
+  /// Whether a further file of the take is requested.
   ///
   /// Takes no lock.
   var hasPaths: Bool { pathCount.load(ordering: .relaxed) > 0 }
-  /// Whether new values arrived.
+  /// Whether new metadata values arrived.
   ///
   /// Takes no lock.
   var hasValues: Bool { valueCount.load(ordering: .relaxed) > 0 }
@@ -35,7 +35,7 @@ final class TakeInbox: Sendable {
     }
   }
 
-  /// Removes and returns the first requested path.
+  /// Removes and returns the first requested path of a further file.
   func takePath() -> String? {
     state.withLock { state in
       guard !state.paths.isEmpty else { return nil }
@@ -44,9 +44,9 @@ final class TakeInbox: Sendable {
     }
   }
 
-  /// Adds a value.
+  /// Adds a metadata value.
   ///
-  /// Returns false if too many values already wait.
+  /// Returns false if too many metadata values already wait.
   func append(_ value: PendingValue) -> Bool {
     state.withLock { state in
       guard state.values.count < Self.capacity else { return false }
@@ -56,7 +56,7 @@ final class TakeInbox: Sendable {
     }
   }
 
-  /// Removes and returns the new values.
+  /// Removes and returns the new metadata values.
   func takeValues() -> [PendingValue] {
     state.withLock { state in
       defer { state.values = [] }

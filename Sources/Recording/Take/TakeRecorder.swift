@@ -20,7 +20,7 @@ struct TakeRecorder: ~Copyable {
   private var limits: FileLimits
   /// The reason why a limit ended the take, and the first frame after the limit.
   private(set) var limit: (reason: StopReason, next: FrameObservation)?
-  /// The end of the file, or nil while the file is open.
+  /// The final state of the capture when the file was closed, or nil while the file is open.
   private var end: CaptureEnd?
 
   /// Starts a take in an empty file.
@@ -195,16 +195,18 @@ extension MediaError {
   }
 }
 
-/// Tracks whether a queue is full.
+/// Tracks whether a queue of frames counts as full.
 ///
-/// It becomes full when it rejects a frame, and stops being full when it is less than half full.
+/// The queue counts as full from the time at which it rejects a frame until it is less than half
+/// full.
 struct QueueGauge {
   private(set) var isFull = false
   private var refusedCount: Int64 = 0
 
-  /// Updates the state.
+  /// Updates whether the queue counts as full, given the number of frames that it has rejected so
+  /// far.
   ///
-  /// Returns the new state if it has changed, else nil.
+  /// Returns the new value of ``isFull`` if the value has changed, else nil.
   mutating func change(refused: Int64, _ queue: FrameQueue) -> Bool? {
     let was = isFull
     if refused > refusedCount {

@@ -152,7 +152,7 @@ public struct TriggeredReport: Hashable, Sendable, Codable {
   /// The number of triggers that were refused because 16 clips were already waiting or being
   /// recorded.
   public var refusedTriggerCount = 0
-  /// The counts of frame periods by outcome, over the whole capture.
+  /// The counts of frame periods by outcome, such as stored or evicted, over the whole capture.
   ///
   /// A frame that is in any clip counts as stored. A frame that left the ring without being in a
   /// clip counts as evicted.
@@ -180,7 +180,7 @@ public struct TriggeredReport: Hashable, Sendable, Codable {
   public var codec: VideoCodec?
   /// The capacity of the ring in bytes.
   public var ringCapacity = 0
-  /// The greatest number of bytes in the ring.
+  /// The greatest number of bytes in the ring during the capture.
   public var ringPeak = 0
   /// The result of the frame rate verification before the capture.
   ///

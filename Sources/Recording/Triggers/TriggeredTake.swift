@@ -20,13 +20,13 @@ struct TriggeredTake {
   let plan: VideoPipelinePlan
   let control: CaptureControl
   let audio: TakeAudio?
-  /// Whether the stream was started for this capture.
+  /// Whether the camera's stream was started for this capture.
   let beginsWithStream: Bool
   var verification: FrameRateVerification?
   /// The values of the camera's controls during the stream.
   var controls: [String: String] = [:]
 
-  /// The rotation, mirroring and zoom of the connection, or nil without a connection.
+  /// The rotation, mirroring and zoom of the connection to the camera, or nil without a connection.
   var geometry: ConnectionGeometry?
 
   /// The greatest delay of a trigger, in microseconds.
@@ -57,11 +57,11 @@ struct TriggeredTake {
     ///
     /// Nil if the ring always held the whole `preDuration`.
     var shortened: Int64?
-    /// The error of a clip without frames.
+    /// The error of the first clip in which no frame was stored.
     var emptyClip: MediaError?
   }
 
-  /// The greatest number of clips.
+  /// The number of clips after which the capture ends.
   private var maximumClipCount: Int {
     triggers.repeats ? triggers.maximumClipCount ?? .max : 1
   }
