@@ -10,7 +10,7 @@ import OvercrankMediaCore
 /// The times are corrected so that the recordings play one after the other. All tracks of a
 /// recording are moved by the same time, so audio and video stay synchronized.
 struct ClockRestarts {
-  /// The position of a packet in the file.
+  /// The position of a packet in the sequence of packets in the file.
   struct Position {
     /// The number of the packet among the packets of its track.
     let number: Int

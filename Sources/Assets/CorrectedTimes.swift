@@ -22,7 +22,7 @@ struct CorrectedTimes {
 
   /// Corrects the times.
   ///
-  /// Returns nil if this requires a greater refinement than allowed.
+  /// Returns nil if this requires more units per tick than `largestRefinement`.
   ///
   /// - Parameters:
   ///   - records: All packets of the track in decode order.
@@ -116,10 +116,10 @@ struct CorrectedTimes {
     }
   }
 
-  /// The smallest refinement in which all evenly spaced times are whole.
+  /// The smallest number of units per tick with which all evenly spaced times are whole.
   ///
-  /// If that is above the limit, times are rounded, with the smallest refinement in which they
-  /// still ascend. Nil if that is above the limit, too.
+  /// If that is above the limit, times are rounded, with the smallest number of units per tick with
+  /// which they still ascend. Nil if that is above the limit, too.
   private static func refinement(of runs: [Run], atMost limit: Int64) -> Int64? {
     var exact: Int64? = 1
     var least: Int64 = 1

@@ -63,9 +63,10 @@ public struct RawFrameSequence: ~Copyable {
   /// frame is larger.
   private static let blockBytes = 16 << 20
 
-  /// The queues of decoded frames, one for each worker, each in the order of the list.
+  /// The queues of decoded frames, one for each worker, each in the order of the requested indices.
   private let decoded: [BoundedBlockingQueue<Result<Element, MediaError>>]
-  /// The number of consecutive frames in the list that one worker decodes.
+  /// The number of consecutive frames in the list of requested indices that one worker decodes at a
+  /// time.
   private let blockLength: Int
   private var position = 0
 
@@ -115,7 +116,7 @@ public struct RawFrameSequence: ~Copyable {
 
   deinit { for queue in decoded { queue.stop() } }
 
-  /// Returns the next frame of the list.
+  /// Returns the next requested frame.
   ///
   /// Blocks until the frame is decoded.
   ///

@@ -28,7 +28,7 @@ package struct PacketLocation: Sendable {
 
 /// The locations of all packets of a track.
 package struct PacketIndex: Sendable {
-  /// The first packet itself.
+  /// The first packet of the track itself.
   ///
   /// It may contain data that applies to all packets, such as a palette.
   package let first: Packet

@@ -63,7 +63,7 @@ package final class Packet: @unchecked Sendable {
   }
   /// Whether the packet is decoded but not shown, because of an edit list.
   package var isDiscarded: Bool { pointer.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
-  /// The number of bytes.
+  /// The number of bytes of encoded data.
   package var byteCount: Int { Int(pointer.pointee.size) }
 
   /// Returns the packet with another presentation time and without a decoding time.

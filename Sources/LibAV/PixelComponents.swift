@@ -66,12 +66,12 @@ package struct PixelComponents: Sendable {
     }
   }
 
-  /// The value of black in luma, or in red, green and blue, not rounded.
+  /// The sample value of black in luma, or in red, green and blue, not rounded.
   package func black(isFullRange: Bool) -> Double {
     isFullRange || isRGB ? 0 : Double(1 << depth) / 16
   }
 
-  /// The value of the chroma components for gray.
+  /// The sample value of the chroma components for gray.
   package var colorlessChroma: Double { Double(1 << (depth - 1)) }
 
   /// The number of columns and rows of a component, given the size of the frame.

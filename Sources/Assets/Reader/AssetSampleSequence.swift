@@ -55,7 +55,7 @@ private struct AssetSampleSequence: AsyncSequence, Sendable {
 private final class SampleFeed: Sendable {
   private let request: AssetSampleSequence
   private let queue = DispatchQueue(label: "asset samples")
-  // Accessed only on the queue.
+  // Accessed only on the dispatch queue.
   private nonisolated(unsafe) var samples: (any SampleProducer)?
 
   init(_ request: AssetSampleSequence) { self.request = request }

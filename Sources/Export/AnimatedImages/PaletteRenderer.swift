@@ -8,7 +8,7 @@ import OvercrankLibAV
 /// frame, so unchanged parts of frames have equal indices, and the file stays small.
 struct PaletteRenderer: ~Copyable {
   private let palette: ColorPalette
-  /// The offset in levels at each position of the 8x8 dithering pattern.
+  /// The offset in color levels at each position of the 8x8 dithering pattern.
   private let offsets: [Int]
   /// The palette index of each color with 6 bits per component; -1 if it is not known yet.
   private var known = [Int16](repeating: -1, count: 1 << 18)

@@ -25,7 +25,7 @@ package struct BurnInText: Sendable {
   private let items: [BurnIn.Item]
   /// The capture time of each frame in seconds.
   private let times: [Rational]
-  /// The capture time of the mark in seconds.
+  /// The capture time from which the text item `mark` counts, in seconds.
   private let markTime: Rational
 
   /// Reads the capture times of a movie.

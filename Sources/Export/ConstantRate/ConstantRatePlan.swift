@@ -66,7 +66,7 @@ struct ConstantRatePlan: Sendable {
     var frames: [Frame?] = []
     var times: [Rational] = []
     var jittered: [Range<Int>] = []
-    // For each entry of `frames`, the index of the playback run to which the entry belongs.
+    // For each entry of `frames`, the index of the `PlaybackRun` to which the entry belongs.
     var runs: [Int] = []
     for (number, run) in try PlaybackRun.runs(of: track.segments, paths).enumerated() {
       guard let source = run.source else {

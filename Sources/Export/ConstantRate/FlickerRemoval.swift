@@ -27,7 +27,8 @@ struct FlickerRemoval: Sendable {
   /// The ratio of brightness beyond which a change is a scene cut and not flicker.
   private static let cut = 1.4
 
-  /// Measures the brightness of the frames in a plan, and computes their gains.
+  /// Measures the brightness of the frames in a plan, and computes the brightness gain of each
+  /// frame.
   ///
   /// - Throws: `MediaError` with `.cancelled`, or if a source cannot be read.
   init(
@@ -104,7 +105,8 @@ struct FlickerRemoval: Sendable {
       points += past.enumerated().compactMap { at, y in y.map { (-Double(at + 1), $0) } }
       points += next.enumerated().compactMap { at, y in y.map { (Double(at + 1), $0) } }
       let calm = valueAtZero(points)
-      // A correction beyond the ratio of a scene cut is probably wrong, so it is not applied.
+      // A brightness change by more than the ratio `cut` counts as a scene cut, so a correction by
+      // more than this ratio is probably wrong and not applied.
       return calm < own * cut && own < calm * cut ? calm / own : 1
     }
   }

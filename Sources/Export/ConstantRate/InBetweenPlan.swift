@@ -31,7 +31,7 @@ struct InBetweenPlan: Sendable {
   private struct Instant {
     /// The time of the instant in the composition.
     let time: Rational
-    /// The index of the playback run that shows the instant; nil for the run at the instant's
+    /// The index of the `PlaybackRun` that shows the instant; nil for the run at the instant's
     /// composition time.
     var run: Int?
     /// The index of the captured frame to show; nil for an image of exactly this instant, which may
@@ -106,7 +106,8 @@ struct InBetweenPlan: Sendable {
     _ instants: ArraySlice<Instant>
   ) throws -> [Entry] {
     let shown = try run.frames(of: table, path: path)
-    // The frame after the range is included, because the last frames are synthesized from it.
+    // The captured frame after the shown ones is included, because the last output frames are
+    // synthesized from that frame.
     let last = min(shown.upperBound + 1, table.entries.count - 1)
     let sign: Double = run.isReversed ? -1 : 1
     let indices = (0...last - shown.lowerBound).map {

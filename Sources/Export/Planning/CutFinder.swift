@@ -90,7 +90,7 @@ struct CutFinder {
   /// Returns the index in presentation order of a frame's packet.
   func position(of frame: Int) -> Int { positions[table.entries[frame].decodeIndex] }
 
-  /// The allowed methods at a cut that is not free.
+  /// The allowed methods at a cut that needs extra frames for decoding.
   struct Policy {
     /// The greatest number of frames that may be copied for decoding and hidden at the cuts of a
     /// playback run.
@@ -132,8 +132,8 @@ struct CutFinder {
   ///   - policy: The methods allowed at the start and the end of the run.
   /// - Returns: The frames to encode and the packets to copy.
   /// - Throws: `MediaError` with `.cutNotOnKeyFrame` if a cut is not possible (the message names
-  ///   the nearest free cuts), or with `.unsupportedSource` if the run is reversed and its frames
-  ///   need other frames.
+  ///   the nearest cuts that need no extra frames), or with `.unsupportedSource` if the run is
+  ///   reversed and its frames need other frames.
   func select(
     _ run: PlaybackRun, _ frames: ClosedRange<Int>, by policy: Policy
   ) throws(MediaError) -> Selection {
@@ -247,7 +247,8 @@ struct CutFinder {
     return copies
   }
 
-  /// Returns the nearest free cuts: one at or before a frame, and one after that frame.
+  /// Returns the nearest cuts that need no extra frames: one at or before a frame, and one after
+  /// that frame.
   ///
   /// If the frame ends a range, only cuts after the range's first frame are considered.
   func freeCuts(
@@ -256,7 +257,7 @@ struct CutFinder {
     let count = table.entries.count
     func isFree(_ index: Int) -> Bool {
       if isStart { return index < count && isFreeStart(at: position(of: index)) }
-      // No frame comes after the end of the source, so that end is always free.
+      // No frame comes after the end of the source, so a cut there never needs extra frames.
       return index > first && (index >= count || isFreeEnd(index))
     }
     let before = (0...index).reversed().first(where: isFree)
@@ -267,9 +268,9 @@ struct CutFinder {
     return (time(before), time(after))
   }
 
-  /// Creates the error for a cut that is not free.
+  /// Creates the error for a cut that needs extra frames for decoding.
   ///
-  /// Its message names the nearest free cuts.
+  /// The message of the error names the nearest cuts that need no extra frames.
   private func refusal(
     _ run: PlaybackRun, _ frames: ClosedRange<Int>, isStart: Bool, _ policy: Policy
   ) -> MediaError {

@@ -48,7 +48,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
 
   /// A frame that could not be decoded.
   ///
-  /// The export held the frame before it, or skipped its output frames.
+  /// The export shows the frame before this one instead, or has no output frames for this one.
   public struct UndecodableFrame: Hashable, Sendable, Codable {
     /// The path of the source.
     public let path: String

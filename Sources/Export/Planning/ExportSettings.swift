@@ -48,7 +48,7 @@ public struct ExportSettings: Sendable {
   public var mode: ExportMode
   /// The algorithm for audio at speeds other than 1.
   public var audioTimePitchAlgorithm = AudioTimePitchAlgorithm.spectral
-  /// The policy for audio speeds that `lowQuality` does not support.
+  /// The policy for audio speeds that the algorithm `lowQuality` does not support.
   public var otherAudioSpeeds = UnsupportedSpeedPolicy.refused
   /// The codec of rendered audio: AAC or, only in MOV, PCM.
   ///

@@ -16,7 +16,7 @@ package enum LedgerBox {
   private static let version: UInt16 = 1
   private static let headBytes = 24 + 8
 
-  /// Returns the bytes of a box with these records.
+  /// Returns the bytes of a ledger box that contains these frame records.
   package static func bytes(_ records: [UInt8]) -> [UInt8] {
     var box = BoxBytes()
     box.box(BoxType.uuid) { box in

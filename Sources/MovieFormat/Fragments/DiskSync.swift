@@ -42,7 +42,7 @@ final class DiskSync: Sendable {
 
   deinit { stop() }
 
-  /// The number of bytes that are certainly on the disk.
+  /// The number of bytes of the file that are certainly on the disk.
   var syncedBytes: Int64 { state.synced.load(ordering: .acquiring) }
 
   /// Informs the thread of the number of bytes written so far.

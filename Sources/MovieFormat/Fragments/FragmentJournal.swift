@@ -24,7 +24,7 @@ struct FragmentJournal {
     0x3C, 0x70, 0xA1, 0x9E, 0x52, 0xF8, 0x4B, 0x0C, 0x9D, 0x1E, 0x6F, 0x76, 0x65, 0x72, 0x63, 0x72,
   ]
   private static let version: UInt16 = 2
-  /// The size of the box before the first record, in bytes.
+  /// The number of bytes in the journal box before the first record.
   static let headBytes = 8 + 16 + 32
 
   static func byteCount(capacity: Int) -> Int { headBytes + capacity * TakeRecord.byteCount }

@@ -37,7 +37,7 @@ package struct SampleCheck {
     return check.finish()
   }
 
-  /// Adds the words that lie before an offset in the sample.
+  /// Adds the words that lie before an offset in the sample to the checksum.
   ///
   /// This is fastest directly after these bytes were used, while they are still in the CPU cache.
   package mutating func add(upTo end: Int) {

@@ -5,7 +5,7 @@ package import OvercrankMediaCore
 
 /// Reads the timed metadata tracks (`mebx`) of movies from this library and from phones.
 package enum TimedMetadataReader {
-  /// A value and its time.
+  /// A metadata value and its time in the movie.
   package struct Value {
     /// The time on the movie's own time axis, in seconds.
     package let seconds: Rational

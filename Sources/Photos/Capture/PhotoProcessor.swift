@@ -23,7 +23,7 @@ final class PhotoProcessor: Sendable {
   struct Record {
     let settings: PhotoSettings
     let resolved: ResolvedPhotoSettings
-    /// The rotation of the connection at the time of the request.
+    /// The rotation of the connection to the camera when the capture was requested.
     let rotation: FrameRotation
     let listener: @Sendable (PhotoEvent) -> Void
     var hasBegun = false

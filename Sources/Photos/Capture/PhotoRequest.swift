@@ -31,7 +31,7 @@ struct PhotoRequest {
   /// Whether this request is the last one of its capture.
   var isFinal = true
 
-  /// The time for which a photo of the request is requested, in microseconds.
+  /// The time for which the photo with this index in the request is requested, in microseconds.
   func time(ofPhoto number: Int) -> Int64 {
     let (offset, overflow) = interval.multipliedReportingOverflow(by: Int64(number))
     return overflow ? .max : time.addingReportingOverflow(offset / 1_000).partialValue

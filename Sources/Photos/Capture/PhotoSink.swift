@@ -49,7 +49,7 @@ final class PhotoSink: FrameSink {
   }
 
   private struct State {
-    /// The frames that are held, oldest first.
+    /// The latest frames, whose buffers the sink holds, oldest first.
     var recent: [RecentFrame] = []
     var pending: [Pending] = []
     var frameCount: Int64 = 0

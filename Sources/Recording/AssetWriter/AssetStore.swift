@@ -167,7 +167,7 @@ final class AssetStore: Sendable {
   /// Ends an input.
   func markAsFinished(input: Int) { state.withLock { $0.inputs[input].isFinished = true } }
 
-  /// Sets the start of the session.
+  /// Sets the source time at which the session starts.
   ///
   /// Returns false if the start was already set, or writing has ended.
   func start(at time: MediaTime) -> Bool {

@@ -229,7 +229,7 @@ struct DriftMeter {
   ///
   /// Over a shorter span, timestamp jitter exceeds the drift.
   private static let shortestSpan = 4.0
-  /// The greatest plausible drift in parts per million.
+  /// The greatest plausible clock drift in parts per million.
   private static let largestDrift = 5_000.0
 
   private let rate: Double

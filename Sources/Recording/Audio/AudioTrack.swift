@@ -95,7 +95,7 @@ struct AudioTrack: ~Copyable {
 
   /// The index of the sample nearest to a time; halves are rounded away from zero.
   static func sample(atMicroseconds time: Int64, rate: Int) -> Int64 {
-    // An overflow means that the driver's clock is broken. The result is then sample 0.
+    // An overflow of the time means that the driver's clock is broken. The result is then sample 0.
     (try? MediaTime(microseconds: time).converted(
       to: Int32(clamping: rate), rounding: .halfAwayFromZero
     ).value) ?? 0

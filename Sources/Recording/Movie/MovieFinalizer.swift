@@ -5,9 +5,9 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// Converts a fragmented recording to a plain movie without copying samples.
+/// Converts a fragmented recording to a plain (unfragmented) movie without copying samples.
 enum MovieFinalizer {
-  /// The end of a track in the plain movie.
+  /// The end of a track in the plain (unfragmented) movie.
   enum TrackEnd {
     /// The track ends at this time, in ticks of the track.
     ///

@@ -8,7 +8,7 @@ import OvercrankMovieFormat
 ///
 /// libavformat's own index of a fragmented file contains neither.
 struct SampleOrder {
-  /// The values of one sample in the index of the plain movie.
+  /// The values of one sample in the index of the plain (unfragmented) movie.
   struct Entry {
     var presentationOffset: Int64 = 0
     var duration: Int64

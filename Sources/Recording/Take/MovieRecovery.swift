@@ -15,7 +15,7 @@ import OvercrankMovieFormat
 /// print(report.frameCount, report.lostFrameCount)
 /// ```
 public enum MovieRecovery {
-  /// Converts an unfinished recording to a plain movie in place, with its ledger.
+  /// Converts an unfinished recording to a plain (unfragmented) movie in place, with its ledger.
   ///
   /// No step loses data. Bytes that are not a complete sample stay in the file, outside the index.
   /// A plain movie stays unchanged. The call blocks.
@@ -170,7 +170,7 @@ public enum MovieRecovery {
         ?? "record again: the file has no frames to recover")
   }
 
-  /// The report of a file that already is a plain movie.
+  /// The report of a file that already is a plain (unfragmented) movie.
   private static func plain(_ file: OpenFile) throws -> RecoveryReport {
     let path = file.path
     var report = RecoveryReport(path: path, wasIntact: true)

@@ -96,7 +96,7 @@ extension MovieTake {
         + names.joined(separator: ", "))
   }
 
-  /// Converts the file to a plain movie, and checks that the movie is readable.
+  /// Converts the file to a plain (unfragmented) movie, and checks that the movie is readable.
   private func finishFile(
     _ file: inout MovieFile, _ report: inout RecordingReport, _ writer: borrowing TakeWriter
   ) {

@@ -29,7 +29,7 @@ struct PendingValue: Sendable {
 struct PendingValues {
   /// Whether more frames may follow the stored ones.
   enum End {
-    /// More frames of the file may come.
+    /// No end yet: more frames of the file may come.
     case none
     /// The file ends at this time, in microseconds of the file, and the next file begins.
     case file(Int64)

@@ -73,7 +73,7 @@ enum RecordingTags {
       self.leadIn = leadIn > 0 ? Int64(leadIn) : nil
     }
 
-    /// Parses the tag of a file.
+    /// Parses the JSON text of a file's recording tag.
     ///
     /// Nil for invalid text.
     init?(_ text: String) {
@@ -83,7 +83,7 @@ enum RecordingTags {
       self = read
     }
 
-    /// The value as JSON text.
+    /// The value of the recording tag as JSON text.
     var text: String? {
       let encoder = JSONEncoder()
       encoder.keyEncodingStrategy = .convertToSnakeCase

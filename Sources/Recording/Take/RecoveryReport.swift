@@ -8,7 +8,7 @@ public import OvercrankMediaCore
 public struct RecoveryReport: Hashable, Sendable, Codable {
   /// The path of the recovered file.
   public let path: String
-  /// Whether the file already was a plain movie and was therefore not changed.
+  /// Whether the file already was a plain (unfragmented) movie and was therefore not changed.
   public let wasIntact: Bool
   /// The recorded device, or nil if the file does not contain it.
   public package(set) var device: String?
