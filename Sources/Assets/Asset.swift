@@ -9,7 +9,7 @@ import OvercrankMovieFormat
 /// Time zero is the first frame, or the first sample if the file has no video. The index is read
 /// once, when the asset is created. The value may be used from any thread.
 public struct Asset: Sendable {
-  /// The path of the file.
+  /// The path of the movie file.
   public let path: String
   /// The container family, such as `mov`, `matroska` or `avi`.
   public let container: String
@@ -22,7 +22,7 @@ public struct Asset: Sendable {
   ///
   /// It is chosen like ``videoTrack``.
   public private(set) var audioTrack: AudioTrack?
-  /// All tracks, in file order.
+  /// All tracks of the file, in file order.
   public let tracks: [AssetTrack]
   /// The metadata tags of the file.
   public let metadata: [String: String]
@@ -78,7 +78,7 @@ public struct Asset: Sendable {
       : try Asset(path, AssetIndex.reading(path), allowsTruncation: allowsTruncation)
   }
 
-  /// Makes an asset from an index.
+  /// Makes an asset from the index of its file.
   init(
     _ path: String, _ index: AssetIndex, allowsTruncation: Bool
   ) throws(MediaError) {

@@ -27,7 +27,7 @@ struct AssetIndex {
   private(set) var readCount = 0
   /// The duration of each track's last sample according to the movie's boxes, or nil if unknown.
   private var lastDurations: [Int64?] = []
-  /// The tracks with encrypted packets.
+  /// The indices of the tracks with encrypted packets.
   private(set) var encrypted: Set<Int> = []
   /// The tracks whose samples are in another file, according to the movie's boxes.
   private(set) var elsewhere: Set<Int> = []

@@ -9,7 +9,7 @@ package final class AudioSource {
   private var reader: ConvertedAudio
   /// The end of the audio, in samples at the requested rate, rounded to the nearest sample.
   private let end: Int64
-  /// The last block read for reverse playback.
+  /// The last block of samples that was read for reverse playback.
   private var kept: (start: Int64, samples: [[Float]])?
 
   private static let stepLength = 96_000

@@ -31,7 +31,7 @@ struct ClockRestarts {
     let track: Int
     let index: Int
     let order: Int
-    /// The stated start of the packet, in seconds.
+    /// The start of the packet that the file states, in seconds.
     let time: Rational
     /// The difference between the stated start of the packet and the expected one, in seconds.
     let jump: Rational
@@ -39,7 +39,7 @@ struct ClockRestarts {
 
   /// The tracks with corrected times.
   private(set) var tracks: [Track]
-  /// The corrections for other readers of the file.
+  /// The corrections of packet times for other readers of the file.
   let corrections: TimeCorrections
   /// The corrected start of each concatenated recording but the first, in seconds on the file's
   /// time axis.

@@ -9,13 +9,13 @@ public import OvercrankMediaCore
 public struct FrameTable: Sendable {
   /// A frame of the track.
   public struct Entry: Hashable, Sendable {
-    /// The presentation time, in ticks after the first frame.
+    /// The presentation time of the frame, in ticks after the first frame.
     public let ticks: Int64
-    /// The duration in ticks.
+    /// The duration of the frame in ticks.
     public internal(set) var duration: Int64
     /// Whether decoding can start at this frame.
     public let isKeyFrame: Bool
-    /// The index in decode order, from 0.
+    /// The index of the frame in decode order, from 0.
     public let decodeIndex: Int
     /// The decode time in the file's ticks, or nil if the file does not contain it.
     package let decodeTicks: Int64?
@@ -49,9 +49,9 @@ public struct FrameTable: Sendable {
     package let isJump: Bool
   }
 
-  /// The number of ticks per second.
+  /// The number of ticks per second for the times of the frames.
   public let timescale: Int32
-  /// The frames in presentation order.
+  /// The frames of the track in presentation order.
   public private(set) var entries: [Entry]
   /// The hidden packets in presentation order.
   package let hiddenPackets: [HiddenPacket]
@@ -90,7 +90,7 @@ public struct FrameTable: Sendable {
   /// allows for drivers, which truncate timestamps to microseconds.
   package private(set) var uncertainty = Rational.zero
 
-  /// The end of the last frame, in ticks.
+  /// The end of the track's last frame, in ticks.
   public var endTicks: Int64 { entries.last.map { $0.ticks + $0.duration } ?? 0 }
 
   /// The time of a frame.

@@ -16,7 +16,7 @@ struct PacketRecord: Hashable {
   /// Whether the packet's bytes show that it needs no earlier frame.
   var isIndependent: Bool
   var isDiscarded: Bool
-  /// Whether the file contains the presentation time.
+  /// Whether the file contains the presentation time of the packet.
   var isStated = true
 }
 

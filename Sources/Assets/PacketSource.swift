@@ -14,7 +14,7 @@ struct PacketSource: ~Copyable {
   private let madeTicks: [Int64]?
   /// The number of the track's packets that were read so far.
   private var readCount = 0
-  /// The number of packets sent to the decoder.
+  /// The number of packets sent to the decoder so far.
   private(set) var sentCount = 0
   /// A packet that was read to find out where a seek ended.
   ///

@@ -13,15 +13,15 @@ import Synchronization
 public struct RawFrameSequence: ~Copyable {
   /// A frame as raw bytes, row by row without padding.
   public struct Element: Sendable {
-    /// The index of the frame, from 0.
+    /// The index of the frame in the asset, from 0.
     public let index: Int
     /// Whether the frame cannot be decoded.
     ///
     /// With the policy `hold`, the element then contains the pixels of another frame.
     public let isUndecodable: Bool
-    /// The width in pixels, after rotation.
+    /// The width of the frame in pixels, after rotation.
     public let width: Int
-    /// The height in pixels, after rotation.
+    /// The height of the frame in pixels, after rotation.
     public let height: Int
     /// The number of bytes of the frame.
     ///

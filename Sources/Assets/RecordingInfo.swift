@@ -12,7 +12,7 @@ public struct RecordingInfo: Hashable, Sendable, Decodable {
   public struct Gap: Hashable, Sendable, Decodable {
     /// The index of the stored frame before the gap, from 0.
     public let afterIndex: Int64
-    /// The number of missing frames.
+    /// The number of missing frames in the gap.
     public let count: Int64
   }
 
@@ -132,15 +132,15 @@ extension Asset {
 
   /// The times and the capture data of one frame.
   public struct FrameTimingRow: Hashable, Sendable {
-    /// The index of the frame, from 0.
+    /// The index of the frame in the movie, from 0.
     public let index: Int
-    /// The presentation time in the file.
+    /// The presentation time of the frame in the file.
     public let time: MediaTime
     /// The capture time on the driver's clock.
     ///
     /// Nil if unknown or on overflow.
     public let captureTime: MediaTime?
-    /// The driver's sequence number.
+    /// The driver's sequence number of the frame.
     ///
     /// Nil if unknown.
     public let sequence: Int64?

@@ -7,7 +7,7 @@ package struct RepeatedFrameTag: Hashable, Sendable {
   /// The key of the tag in a movie's metadata.
   package static let key = "com.overcrank.repeated_frames"
 
-  /// The ranges of repeated frames, in ascending order.
+  /// The index ranges of repeated frames, in ascending order.
   package let ranges: [Range<Int64>]
 
   package init(_ ranges: [Range<Int64>]) { self.ranges = ranges }

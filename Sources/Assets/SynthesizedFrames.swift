@@ -11,7 +11,7 @@ public struct SynthesizedFrames: Hashable, Sendable {
 
   /// The text as the movie stores it.
   public private(set) var text = ""
-  /// The number of synthesized frames.
+  /// The number of synthesized frames in the movie.
   public private(set) var count: Int64 = 0
   /// The number of captured frames that repeat the previous one.
   package private(set) var duplicatedCount: Int64 = 0

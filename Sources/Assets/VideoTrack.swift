@@ -7,9 +7,9 @@ public import OvercrankMediaCore
 public struct VideoTrack: Sendable {
   /// The codec of the video.
   public let codec: VideoCodec
-  /// The stored width in pixels.
+  /// The stored width of the frames in pixels.
   public let width: Int
-  /// The stored height in pixels.
+  /// The stored height of the frames in pixels.
   public let height: Int
   /// The clockwise rotation that players apply, in degrees: 0, 90, 180 or 270.
   public let rotation: Int
@@ -45,9 +45,9 @@ public struct VideoTrack: Sendable {
     Rational(frames.originTicks) * format.timeBase / Rational(frames.refinement)
   }
 
-  /// The number of frames.
+  /// The number of frames in the track.
   public var frameCount: Int { frames.entries.count }
-  /// The number of ticks per second.
+  /// The number of ticks per second for the times of the frames.
   public var timescale: Int32 { frames.timescale }
   /// The nominal frame rate, see ``FrameTable/nominalFrameRate``.
   public var nominalFrameRate: FrameRate? { frames.nominalFrameRate }
@@ -57,9 +57,9 @@ public struct VideoTrack: Sendable {
 public struct AudioTrack: Sendable {
   /// The codec of the audio.
   public let codec: AudioCodec
-  /// The sample rate in hertz.
+  /// The sample rate of the track in hertz.
   public let sampleRate: Int
-  /// The number of channels.
+  /// The number of audio channels.
   public let channelCount: Int
   /// The number of samples per channel that are presented, without encoder padding.
   public let sampleCount: Int64

@@ -15,7 +15,7 @@ import OvercrankMediaCore
 public final class ExportProgress: Sendable {
   /// The state of an export's progress.
   public struct Step: Hashable, Sendable {
-    /// The number of frames written so far.
+    /// The number of output frames written so far.
     public let done: Int64
     /// The number of frames in the finished movie.
     public let total: Int64

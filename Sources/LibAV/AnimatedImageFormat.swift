@@ -16,7 +16,7 @@ package enum AnimatedImageFormat: String, Hashable, Sendable {
     self.init(rawValue: extent)
   }
 
-  /// FFmpeg's name of the encoder.
+  /// FFmpeg's name of the encoder for this format.
   package var encoderName: String {
     switch self {
     case .gif: "gif"
@@ -42,6 +42,6 @@ package enum AnimatedImageFormat: String, Hashable, Sendable {
     }
   }
 
-  /// Whether the linked FFmpeg contains the encoder.
+  /// Whether the linked FFmpeg contains the encoder for this format.
   package var isSupported: Bool { avcodec_find_encoder_by_name(encoderName) != nil }
 }

@@ -14,7 +14,7 @@ package struct ChannelMixer: ~Copyable {
   /// The libswresample context; nil if channels are only copied.
   private var context: OpaquePointer?
 
-  /// Creates a mixer.
+  /// Creates a mixer that converts the number of channels.
   ///
   /// Calls `swr_alloc_set_opts2` and `swr_init`.
   package init(from inputCount: Int, to outputCount: Int) {

@@ -26,7 +26,7 @@ final class CopyingSink: MuxerSink {
   private let blockBytes: [Int64?]
   private var run: Run?
   private var end: Int64 = 0
-  /// The number of bytes that the muxer wrote from sources.
+  /// The number of bytes that the muxer wrote from source files.
   private(set) var copiedBytes: Int64 = 0
   /// The first error that occurred.
   private(set) var failure: LibAVError?
@@ -94,7 +94,7 @@ final class CopyingSink: MuxerSink {
     try copyRun(upTo: run.count - (run.start + run.count) % block)
   }
 
-  /// Copies the pending range, or its first `limit` bytes.
+  /// Copies the pending range of source bytes, or only the first `limit` bytes of this range.
   private func copyRun(upTo limit: Int64? = nil) throws(LibAVError) {
     guard let run else { return }
     let (source, count) = (sources[run.source].file, limit ?? run.count)

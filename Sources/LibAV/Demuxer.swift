@@ -8,10 +8,10 @@ import OvercrankMovieFormat
 
 /// The location, time and flags of a packet in a file, from the file's index.
 package struct PacketLocation: Sendable {
-  /// The byte offset in the file.
+  /// The byte offset of the packet in the file.
   package let position: Int64
   package let byteCount: Int
-  /// The decoding time in track ticks.
+  /// The decoding time of the packet in track ticks.
   package let ticks: Int64
   /// Whether decoding may start at the packet.
   package let isKeyFrame: Bool

@@ -31,13 +31,13 @@ package final class MediaFrame: @unchecked Sendable {
     let pts = pointer.pointee.pts
     return pts != CFFmpeg_NOPTS ? pts : best != CFFmpeg_NOPTS ? best : nil
   }
-  /// The width in pixels; 0 for audio.
+  /// The width of the frame in pixels; 0 for audio.
   package var width: Int { Int(pointer.pointee.width) }
-  /// The height in pixels; 0 for audio.
+  /// The height of the frame in pixels; 0 for audio.
   package var height: Int { Int(pointer.pointee.height) }
-  /// The number of samples per channel; 0 for video.
+  /// The number of audio samples per channel in the block; 0 for video.
   package var sampleCount: Int { Int(pointer.pointee.nb_samples) }
-  /// The number of samples per second; 0 for video.
+  /// The number of audio samples per second; 0 for video.
   package var sampleRate: Int { Int(pointer.pointee.sample_rate) }
   /// The number of audio channels; 0 for video.
   package var channelCount: Int { Int(pointer.pointee.ch_layout.nb_channels) }

@@ -12,7 +12,7 @@ import OvercrankMovieFormat
 package struct MovieWriter: ~Copyable {
   /// The container, layout and metadata of the file.
   package struct Settings: Sendable {
-    /// The container: `mov` or `mp4`.
+    /// The container of the file: `mov` or `mp4`.
     package var container: String
     /// The number of ticks per second for the durations in the movie header.
     package var movieTimescale: Int32
@@ -346,7 +346,7 @@ package struct MovieWriter: ~Copyable {
     try completeHead()
   }
 
-  /// The number of bytes written so far.
+  /// The number of bytes written to the file so far.
   package mutating func byteCount() -> Int64 {
     guard let io = context.pointee.pb else { return 0 }
     return max(0, avio_seek(io, 0, SEEK_CUR))

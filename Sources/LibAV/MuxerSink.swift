@@ -5,7 +5,7 @@ import Glibc
 
 /// Receives the output of a muxer, instead of a file.
 class MuxerSink {
-  /// The byte offset at which the next output belongs.
+  /// The byte offset in the output at which the muxer writes next.
   private(set) var position: Int64 = 0
   private static let bufferBytes = 1 << 16
 

@@ -47,17 +47,17 @@ package final class Packet: @unchecked Sendable {
 
   /// The index of the track to which the packet belongs in the demuxer.
   package var trackIndex: Int { Int(pointer.pointee.stream_index) }
-  /// The presentation time in ticks; nil if unknown.
+  /// The presentation time of the packet in ticks; nil if unknown.
   package var pts: Int64? { pointer.pointee.pts == CFFmpeg_NOPTS ? nil : pointer.pointee.pts }
-  /// The decoding time in ticks; nil if unknown.
+  /// The decoding time of the packet in ticks; nil if unknown.
   package var dts: Int64? { pointer.pointee.dts == CFFmpeg_NOPTS ? nil : pointer.pointee.dts }
-  /// The duration in ticks; 0 if unknown.
+  /// The duration of the packet in ticks; 0 if unknown.
   package var duration: Int64 { pointer.pointee.duration }
   /// Whether decoding may start at this packet.
   package var isKeyFrame: Bool { pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
   /// Whether the demuxer marked the packet as damaged or truncated.
   package var isCorrupt: Bool { pointer.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
-  /// Whether the bytes are encrypted (Common Encryption, ISO/IEC 23001-7).
+  /// Whether the bytes of the packet are encrypted (Common Encryption, ISO/IEC 23001-7).
   package var isEncrypted: Bool {
     av_packet_get_side_data(pointer, AV_PKT_DATA_ENCRYPTION_INFO, nil) != nil
   }

@@ -31,10 +31,10 @@ package final class ReadWatch: Sendable {
   /// Cancels all reading in this process, now and in the future.
   package static func cancelAll() { isCancelled.store(true, ordering: .relaxed) }
 
-  /// Whether a call without progress was interrupted.
+  /// Whether an FFmpeg call that read no further in the file was interrupted.
   package var isStalled: Bool { hasStalled.load(ordering: .relaxed) }
 
-  /// Starts the time limit for a call.
+  /// Starts the time limit for an FFmpeg call.
   package func begin(now: Int64 = ReadWatch.processorNanoseconds()) {
     since.store(now, ordering: .relaxed)
   }

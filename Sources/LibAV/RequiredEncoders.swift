@@ -4,7 +4,7 @@ import CFFmpeg
 
 /// The FFmpeg encoders that recordings, exports and stills need.
 package enum RequiredEncoders {
-  /// FFmpeg's names of the encoders.
+  /// FFmpeg's names of the required encoders.
   package static let names = ["libx264", "mjpeg", "ffv1", "rawvideo", "png", "aac", "pcm_s16le"]
 
   /// The required encoders that are missing in the linked FFmpeg.

@@ -39,7 +39,7 @@ package final class StoredMedia {
     munmap(start, byteCount)
   }
 
-  /// Makes a packet refer to the addresses of a location.
+  /// Makes a packet refer to the reserved addresses of a packet location.
   func fill(
     _ packet: UnsafeMutablePointer<AVPacket>, _ location: PacketLocation
   ) throws(LibAVError) {

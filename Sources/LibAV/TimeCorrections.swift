@@ -7,7 +7,7 @@ package struct TimeCorrections: Hashable, Sendable {
     /// The number of the first corrected packet, in the order in which ``Demuxer/nextPacket()``
     /// returns the track's packets.
     package let firstPacket: Int
-    /// The ticks to add to the times of these packets.
+    /// The ticks to add to the times of the packets from ``firstPacket``.
     package let ticks: Int64
 
     package init(firstPacket: Int, ticks: Int64) {

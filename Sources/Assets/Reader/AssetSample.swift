@@ -8,7 +8,7 @@ public import OvercrankMediaCore
 public struct AssetSample: Sendable {
   /// The content of a sample, in the form that was requested.
   public enum Content: Sendable {
-    /// The bytes as stored in the file.
+    /// The bytes of the sample as stored in the file.
     case stored([UInt8])
     /// A decoded frame in its stored size, not rotated.
     case image(PixelBuffer)

@@ -9,7 +9,7 @@ public struct AssetTrack: Sendable, Identifiable {
   public let id: Int
   /// The media type, or nil for other media such as subtitles and timecodes.
   public let mediaType: MediaType?
-  /// The codec's name in FFmpeg.
+  /// The name of the track's codec in FFmpeg.
   public let codec: String
   /// The language as the file states it, such as `eng`; nil if it states none.
   public var language: String? { metadata["language"] }

@@ -36,7 +36,7 @@ struct ColorPalette: Sendable {
     var (best, least) = (0, Int.max)
     for (index, color) in colors.enumerated() {
       let (r, g, b) = (Int(color.red) - red, Int(color.green) - green, Int(color.blue) - blue)
-      // The weights are similar to those of luma.
+      // The weights of red, green and blue are similar to those of luma.
       let distance = 3 * r * r + 6 * g * g + b * b
       if distance < least { (best, least) = (index, distance) }
     }

@@ -12,7 +12,7 @@ struct AudioExportPlan: Sendable {
   enum Method: Sendable {
     /// Copies the packets of the only source.
     case copied
-    /// Renders and encodes the segments.
+    /// Renders and encodes the audio segments.
     case rendered([AudioSegment], AudioRetimer, codec: AudioCodec)
   }
 
@@ -20,9 +20,9 @@ struct AudioExportPlan: Sendable {
   let assets: [Asset]
   /// The track of the first asset, which determines the codec.
   let track: AudioTrack
-  /// The sampling rate of the output in hertz.
+  /// The sampling rate of the output's audio in hertz.
   let sampleRate: Int
-  /// The number of channels of the output.
+  /// The number of channels of the output's audio.
   let channelCount: Int
   let method: Method
   let duration: MediaTime

@@ -10,7 +10,7 @@ import OvercrankMediaCore
 /// frame without flicker is taken from a straight line, fitted to the brightness of the frames
 /// around it. The line follows a fade, so fades are kept.
 struct FlickerRemoval: Sendable {
-  /// The gains of each source's frames, by frame index.
+  /// The brightness gains of each source's frames, by frame index.
   private let gains: [[Int: Double]]
 
   /// The least number of frames before a frame, and of frames after it, with which its brightness

@@ -115,7 +115,7 @@ struct FrameRenderer: ~Copyable {
     return FrameSequenceInterpolator(interpolator, fallback: settings.lowConfidence)
   }
 
-  /// Returns a black image.
+  /// Returns a black image in the size and format of the output.
   private mutating func black() throws -> MediaFrame {
     if let lastBlack { return lastBlack }
     let frame = try MediaFrame.video(

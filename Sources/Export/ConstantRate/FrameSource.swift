@@ -48,10 +48,10 @@ final class FrameSource {
     self.isStopped = isStopped
   }
 
-  /// The number of packets sent to the decoder so far.
+  /// The number of the asset's packets sent to the decoder so far.
   var sentPacketCount: Int { reader?.sentPacketCount ?? 0 }
 
-  /// The frames that could not be decoded so far.
+  /// The frames of the asset that could not be decoded so far.
   var failed: [ExportReport.UndecodableFrame] {
     (reader?.undecodableFrames ?? []).compactMap {
       try? ExportReport.UndecodableFrame(asset, $0)

@@ -46,7 +46,7 @@ final class FrameWork: Sendable {
     let entry: InBetweenPlan.Entry
     /// The index of the frame's entry in the plan for synthesized frames.
     let number: Int
-    /// The decoded image; nil for a gap.
+    /// The decoded image; nil for a gap in the composition.
     let image: MediaFrame?
     /// Whether the previous captured frame was decoded and playback continues from that frame.
     let isConnected: Bool

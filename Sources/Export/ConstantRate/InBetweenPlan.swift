@@ -16,7 +16,7 @@ import OvercrankRetiming
 struct InBetweenPlan: Sendable {
   /// A captured frame, or a gap of the composition.
   struct Entry: Sendable {
-    /// The frame; nil for a gap.
+    /// The captured frame; nil for a gap of the composition.
     let frame: ConstantRatePlan.Frame?
     let time: Double
     /// Whether playback continues from the previous entry to this one.
@@ -43,7 +43,7 @@ struct InBetweenPlan: Sendable {
     }
   }
 
-  /// The captured frames that are needed, in playback order.
+  /// The captured frames that the output frames need, in playback order.
   let entries: [Entry]
   /// The number of output frames that do not coincide with a captured frame.
   let synthesizedCount: Int64

@@ -16,7 +16,7 @@ import OvercrankMediaCore
 /// frames get negative times, which players do not show. If too many frames would have to be
 /// hidden, the frames from the cut to the next independently decodable frame are encoded instead.
 struct PassthroughPlan {
-  /// A frame to write.
+  /// A frame of the output.
   struct Frame {
     /// The index of the source among the export's assets.
     let source: Int
@@ -24,7 +24,7 @@ struct PassthroughPlan {
     ///
     /// Nil for a packet that the source's edit list hides.
     let number: Int?
-    /// The index of the packet in decode order.
+    /// The index of the packet in the decode order of the source.
     let packet: Int
     /// Whether decoding can start at this packet.
     let isKeyFrame: Bool
@@ -43,7 +43,7 @@ struct PassthroughPlan {
     var duration: Int64 = 0
   }
 
-  /// The frames in file order.
+  /// The frames of the output in file order.
   private(set) var frames: [Frame] = []
   /// The number of source frames that are not written.
   private(set) var skippedCount: Int64 = 0

@@ -19,7 +19,7 @@ struct ChapterMap {
 
   /// The number of ticks per second in the times of chapters.
   let timescale: Int32
-  /// The chapters in ascending order, without overlap.
+  /// The chapters of the output in ascending order, without overlap.
   private(set) var chapters: [MappedChapter] = []
   /// Descriptions of chapters and markers that could not be kept.
   private(set) var lost: [String] = []

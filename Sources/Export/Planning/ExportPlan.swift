@@ -45,7 +45,7 @@ struct ExportPlan {
   /// The expected report, without the elapsed time.
   let report: ExportReport
 
-  /// The number of frames to write.
+  /// The number of video frames to write to the output.
   var frameCount: Int64 { report.framesCopied + report.framesHidden + report.framesEncoded }
 
   /// Whether output frames are synthesized.

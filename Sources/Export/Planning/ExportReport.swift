@@ -10,7 +10,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
   public struct Audio: Hashable, Sendable, Codable {
     /// The algorithm for speeds other than 1; `copy` if all packets were copied.
     public let algorithm: String
-    /// The number of samples per channel.
+    /// The number of audio samples per channel in the output.
     public let samples: Int64
     /// The greatest number of samples that the renderer failed to deliver for one segment.
     ///
@@ -25,7 +25,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
 
   /// A segment with fewer source frames than output frames.
   public struct LowRateRange: Hashable, Sendable, Codable {
-    /// The range in composition time.
+    /// The range of the segment in composition time.
     public let range: TimeRange
     /// The number of source frames for each second of the composition.
     public let framesPerSecond: Rational
@@ -33,7 +33,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
 
   /// A range of consecutive packets that were copied.
   public struct Copy: Hashable, Sendable, Codable {
-    /// The path of the source.
+    /// The path of the source file.
     public let path: String
     /// The index of the first packet in the source's decode order, from 0.
     public let firstPacket: Int64
@@ -50,11 +50,11 @@ public struct ExportReport: Hashable, Sendable, Codable {
   ///
   /// The export shows the frame before this one instead, or has no output frames for this one.
   public struct UndecodableFrame: Hashable, Sendable, Codable {
-    /// The path of the source.
+    /// The path of the source file.
     public let path: String
-    /// The index of the frame, from 0.
+    /// The index of the frame in the source, from 0.
     public let index: Int
-    /// The presentation time in the source.
+    /// The presentation time of the frame in the source.
     public let time: MediaTime
 
     private enum CodingKeys: String, CodingKey {
@@ -77,7 +77,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
       case rendered
     }
 
-    /// The path of the source.
+    /// The path of the source file.
     public let path: String
     /// Whether playback of the source starts at the cut.
     ///
@@ -163,7 +163,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
 
   /// The path of the output file.
   public internal(set) var path = ""
-  /// The segments of the video track.
+  /// The segments of the composition's video track.
   public internal(set) var segments: [TrackSegment] = []
   /// The duration of the output.
   public internal(set) var duration = MediaTime.zero

@@ -13,7 +13,7 @@ struct PlaybackRun {
   struct FramePresentation {
     /// The index of the frame in presentation order.
     let index: Int
-    /// The index of the mapping that shows the frame first.
+    /// The index in `mappings` of the mapping that shows the frame first.
     let mapping: Int
     /// The source time at which the frame appears: the start of the frame, or its end in reverse
     /// playback.

@@ -6,7 +6,7 @@ public import OvercrankRetiming
 
 /// The settings of a constant-rate export.
 public struct RenderSettings: Hashable, Sendable {
-  /// The codec and its settings.
+  /// The codec of the output and the settings of its encoder.
   public var encoding: VideoEncoding
   /// The method that chooses the source frames for each output frame.
   public var sampling: FrameSampling

@@ -27,7 +27,7 @@ extension VideoEncoding {
   /// Whether the encoder returns all frames in one packet at the end.
   var isOnePacket: Bool { animatedImage == .webp }
 
-  /// The constant rate factor; nil for encoders without one.
+  /// The constant rate factor of the encoder; nil for encoders without one.
   var crf: Int? {
     switch self {
     case .h264(let settings), .hevc(let settings): settings.crf

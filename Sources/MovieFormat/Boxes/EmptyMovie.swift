@@ -13,7 +13,8 @@ package enum EmptyMovie {
     }
     file.box(BoxType.movie) { box in
       box.fullBox(0x6D76_6864, version: 0, flags: 0) { box in  // mvhd
-        // Creation and modification time, timescale, duration, rate, then volume.
+        // The creation time, modification time, timescale, duration, rate and volume of the movie
+        // header.
         for number in [0, 0, 1_000_000, 0, 0x1_0000] as [UInt32] { box.append(number) }
         box.append(UInt16(0x100))
         box.append(bytes: Array(repeating: 0, count: 10))

@@ -7,7 +7,7 @@ package struct MovieBoxes: ~Copyable {
   /// The size of the file in bytes when it was opened.
   package let byteCount: Int64
   package let file: RandomAccessFile
-  /// The open file, which other owners may share.
+  /// The open file, which this value may share with other owners.
   package var openFile: OpenFile { file.file }
 
   /// Opens a file for reading, and for writing unless `forWriting` is false.

@@ -8,7 +8,7 @@
 /// therefore first written as a placeholder text of four letters. The float then replaces these
 /// four bytes, and the `meta` box is moved into `moov`. No box size changes.
 package enum MovieTags {
-  /// The key of the capture frame rate.
+  /// The key of the tag that contains the capture frame rate.
   package static let captureRate = "com.android.capture.fps"
   /// The placeholder text, which the float value replaces.
   package static let placeholder = "rate"

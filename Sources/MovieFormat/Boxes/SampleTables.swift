@@ -13,7 +13,7 @@ package struct SampleTables {
   /// This is false for a track with several sample descriptions, with encrypted samples, or with
   /// dependency flags (`sdtp`).
   package private(set) var plainTracks: [Bool] = []
-  /// The size of the file in bytes.
+  /// The size of the movie file in bytes.
   package let byteCount: Int64
 
   private static let compressedMovie: UInt32 = 0x636D_6F76  // cmov

@@ -8,7 +8,7 @@ package import OvercrankLinuxSystem
 /// The size of the index is known only at the end, so no space can be left for it at the start. The
 /// file is therefore copied. Until the copy replaces the original, twice the disk space is needed.
 package enum FastStart {
-  /// The number of bytes that are copied at a time.
+  /// The number of bytes of the file that are copied at a time.
   private static let blockBytes = 4 << 20
   /// The types of the boxes around the chunk offset boxes, from the outside in.
   private static let containers = [

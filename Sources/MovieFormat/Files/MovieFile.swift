@@ -25,7 +25,7 @@ package struct MovieFile: ~Copyable {
     let file: NamedFile
   }
 
-  /// The path that the user gave.
+  /// The path of the file as the user gave it.
   package let writtenPath: String
   /// The open file.
   package private(set) var file: OpenFile
@@ -114,7 +114,7 @@ package struct MovieFile: ~Copyable {
   /// works even if the process has reached its limit of open files.
   package mutating func prepareToFinish() { spare = nil }
 
-  /// Whether the name still belongs to this file.
+  /// Whether the file name still belongs to this file.
   package var hasItsName: Bool { file.hasItsName }
 
   /// Deletes the file of a recording without data, and restores the name of the replaced file.

@@ -13,7 +13,7 @@ package import OvercrankLinuxSystem
 /// samples of its fragment. Closing a fragment therefore needs no more disk space, and works even
 /// on a full disk.
 package struct FragmentedMovieWriter: ~Copyable {
-  /// The length and the capacity of fragments.
+  /// The duration and the capacity of fragments.
   package struct Layout {
     /// The fragment duration, in ticks of the first track.
     package var fragmentTicks: Int64

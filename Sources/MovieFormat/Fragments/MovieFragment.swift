@@ -2,11 +2,11 @@
 
 /// The samples of a movie fragment, from which its `moof` box is made (ISO/IEC 14496-12, 8.8).
 struct MovieFragment {
-  /// The offset of the fragment in the file.
+  /// The byte offset of the fragment in the file.
   let start: Int64
   /// The presentation time of the fragment's first frame, in ticks of the first track.
   let ticks: Int64
-  /// The samples of each track, by track index.
+  /// The samples of each track in the fragment, by track index.
   private var samples: [[StoredSample]]
   /// The current size of the `moof` box in bytes.
   private var headByteCount: Int

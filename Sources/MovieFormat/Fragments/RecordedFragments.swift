@@ -18,7 +18,7 @@ package struct RecordedFragment {
   package var attachments: [StoredSample] = []
   /// The frames that arrived during the fragment.
   package var frames: [FrameObservation] = []
-  /// The byte offset at which the media data ends.
+  /// The byte offset at which the media data of the fragment ends.
   package var mediaEnd: Int64 {
     max(samples.last?.end ?? mediaStart, attachments.last?.end ?? mediaStart)
   }

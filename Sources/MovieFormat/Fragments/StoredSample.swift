@@ -4,7 +4,7 @@
 package struct StoredSample: Hashable, Sendable {
   /// The index of the track in the initialization segment.
   package var track: Int
-  /// The offset of the sample in the file.
+  /// The byte offset of the sample in the file.
   package var position: Int64
   package var byteCount: Int
   /// The decoding time, in track ticks since the track's first sample.

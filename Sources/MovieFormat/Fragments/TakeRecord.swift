@@ -16,12 +16,12 @@ package enum TakeRecord: Hashable, Sendable {
   /// the earlier samples.
   case sample(StoredSample)
 
-  /// The size of a record in bytes.
+  /// The size of a journal record in bytes.
   package static let byteCount = 56
 
   fileprivate enum Kind: UInt8 { case frame = 1, sample }
 
-  /// Appends the encoded record.
+  /// Appends the bytes of this record to an array.
   package func write(to bytes: inout [UInt8]) {
     switch self {
     case .frame(let frame): frame.writeRecord(to: &bytes)
@@ -29,7 +29,7 @@ package enum TakeRecord: Hashable, Sendable {
     }
   }
 
-  /// Decodes a record.
+  /// Decodes a journal record.
   ///
   /// Returns nil for invalid or damaged bytes.
   package init?(_ record: UnsafeRawBufferPointer) {
@@ -79,7 +79,7 @@ package enum TakeRecord: Hashable, Sendable {
   }
 }
 
-/// The bytes of one record.
+/// The bytes of one journal record.
 private struct RecordBytes {
   let record: UnsafeMutableRawBufferPointer
 

@@ -7,7 +7,7 @@ package import OvercrankMediaCore
 package enum TimedMetadataReader {
   /// A metadata value and its time in the movie.
   package struct Value {
-    /// The time on the movie's own time axis, in seconds.
+    /// The time of the value on the movie's own time axis, in seconds.
     package let seconds: Rational
     package let key: String
     package let value: MetadataValue

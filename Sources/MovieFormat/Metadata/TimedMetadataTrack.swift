@@ -24,9 +24,9 @@ package struct TimedMetadataTrack {
   }
 
   private struct Edit {
-    /// The duration of the edit, in ticks of the movie.
+    /// The duration of the edit list entry, in ticks of the movie.
     let duration: Int64
-    /// The start of the edit in the media, or -1 for a delay.
+    /// The start of the edit list entry in the media, or -1 for a delay.
     let start: Int64
   }
 
@@ -37,7 +37,7 @@ package struct TimedMetadataTrack {
 
   private var keys: [Key] = []
   private var samples: [Sample] = []
-  /// The end of the media in ticks.
+  /// The end of the metadata track's media in ticks.
   private let end: Int64
   /// The time in the movie at which the media begins, in ticks.
   ///

@@ -4,7 +4,7 @@ package import OvercrankMediaCore
 
 /// A metadata value with its key and its time in a movie.
 package struct TimedValue: Hashable, Sendable {
-  /// The time, in ticks of the first track.
+  /// The time of the value, in ticks of the first track.
   package var ticks: Int64
   package var key: String
   package var value: MetadataValue
@@ -41,7 +41,7 @@ extension TimedValue {
     return bytes.bytes
   }
 
-  /// Decodes values, up to the first malformed one.
+  /// Decodes metadata values, up to the first malformed one.
   package static func decode(_ bytes: [UInt8]) -> [TimedValue] {
     var values: [TimedValue] = []
     var rest = bytes[...]

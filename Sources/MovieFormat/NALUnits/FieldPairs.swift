@@ -9,7 +9,7 @@ import DequeModule
 package struct FieldPairs<Packet> {
   /// The role of a packet in the pairing of fields.
   package enum Content {
-    /// Data of another track.
+    /// A packet of another track.
     case otherTrack
     /// A complete frame of the track.
     case frame

@@ -79,7 +79,7 @@ package struct H264Headers: Sendable {
     }
   }
 
-  /// The level in the usual notation, such as `4.2`.
+  /// The H.264 level in the usual notation, such as `4.2`.
   package var levelName: String {
     let (whole, tenth) = profile[2].quotientAndRemainder(dividingBy: 10)
     return profile[2] == 9 ? "1b" : tenth == 0 ? "\(whole)" : "\(whole).\(tenth)"
@@ -115,7 +115,7 @@ package struct H264Headers: Sendable {
     return both
   }
 
-  /// The extradata with these parameter sets.
+  /// The codec headers (`extradata`) with these parameter sets.
   package var bytes: [UInt8] {
     guard let unitLengthSize else {
       return (sequenceSets + pictureSets).flatMap { [0, 0, 0, 1] + $0 }

@@ -4,7 +4,7 @@ package import OvercrankMediaCore
 
 /// The limits of an H.264 level (ITU-T H.264, table A-1).
 package struct H264Level: Hashable, Sendable {
-  /// The level in the usual notation, such as `4.2`.
+  /// The H.264 level in the usual notation, such as `4.2`.
   package let name: String
   /// The maximum number of 16x16 macroblocks per second.
   ///

@@ -10,7 +10,7 @@ import Synchronization
 /// The state of a photo output's camera when its stream started.
 struct PhotoSource: Sendable {
   let format: FormatDescription
-  /// The frame period in microseconds, rounded down.
+  /// The camera's frame period in microseconds, rounded down.
   let period: Int64
   /// The name of the camera.
   let model: String
@@ -68,7 +68,7 @@ final class PhotoChannel: Sendable {
     } catch { throw MediaError(exhausted: error) }
   }
 
-  /// Whether the stream has ended.
+  /// Whether the camera's stream has ended.
   var isClosed: Bool { isClosedNow.load(ordering: .acquiring) }
 
   /// Sends a request to the capture thread.

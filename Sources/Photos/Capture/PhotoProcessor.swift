@@ -91,7 +91,7 @@ final class PhotoProcessor: Sendable {
     wake.signal()
   }
 
-  /// The channel of the running stream, or nil.
+  /// The channel of the camera's running stream, or nil.
   private var openChannel: PhotoChannel? {
     state.withLock { $0.channels.last.flatMap { $0.isClosed ? nil : $0 } }
   }

@@ -57,7 +57,7 @@ struct SelectedFrame {
   /// Whether the frame is the last one of its capture.
   let isLast: Bool
   let isMeasurement: Bool
-  /// The requested time, in microseconds of the driver's clock.
+  /// The time for which the photo was requested, in microseconds of the driver's clock.
   let requestTime: Int64
   let frame: CandidateFrame
 }

@@ -28,7 +28,7 @@ enum HEICFile {
     return distance <= data.count - 4 ? Array(data[(4 + distance)...]) : nil
   }
 
-  /// The bytes of the `meta` box.
+  /// The bytes of the file's `meta` box.
   private static func metadataBox(in file: borrowing RandomAccessFile) -> [UInt8]? {
     var start: Int64 = 0
     // In a photo, the `meta` box is among the first boxes, so the search ends after 16 boxes.

@@ -46,7 +46,7 @@ struct JPEGFile {
     scanData = bytes[position..<end]
   }
 
-  /// The width and height in pixels from the frame header.
+  /// The width and height of the image in pixels, from the frame header.
   var size: (width: Int, height: Int) {
     guard let header = segments.first(where: Self.isFrameHeader), header.count >= 9 else {
       return (0, 0)

@@ -31,7 +31,7 @@ public struct PhotoImage: Sendable {
   ///
   /// Rows have no padding. The chroma planes have half the columns and half the rows, rounded up.
   public let pixels: [UInt8]
-  /// The quality from 1 to 100.
+  /// The encoding quality from 1 to 100.
   public let quality: Int
   /// The Exif metadata, beginning with its TIFF header.
   public let exif: [UInt8]

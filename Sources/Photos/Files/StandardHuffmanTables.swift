@@ -4,7 +4,7 @@
 ///
 /// Motion JPEG frames that contain no Huffman tables were compressed with these tables.
 enum StandardHuffmanTables {
-  /// A DHT segment that contains all four tables.
+  /// A DHT segment that contains all four standard Huffman tables.
   static let segment: [UInt8] = {
     let parts: [[UInt8]] = [
       [0x00], lumaDCCounts, values, [0x10], lumaACCounts, lumaACValues,

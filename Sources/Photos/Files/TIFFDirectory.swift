@@ -14,7 +14,7 @@ enum TIFFValue: Equatable {
   case signedRationals([Int32])
   case undefined([UInt8])
 
-  /// The number that TIFF assigns to the type.
+  /// The number that TIFF assigns to the type of the value.
   fileprivate var type: UInt16 {
     switch self {
     case .bytes: 1
@@ -54,7 +54,7 @@ enum TIFFValue: Equatable {
 
 /// A directory of TIFF fields (image file directory, IFD).
 struct TIFFDirectory {
-  /// The fields by tag.
+  /// The fields of the directory by TIFF tag.
   var fields: [UInt16: TIFFValue] = [:]
 
   /// The size in bytes of the directory and its values.

@@ -37,7 +37,7 @@ final class PhotoControls: Sendable {
     }
   }
 
-  /// Sets the exposure for a photo.
+  /// Sets the camera's exposure for a photo of a bracket.
   func set(_ exposure: BracketedExposure) throws(MediaError) {
     if before.withLock({ $0 == nil }) {
       let found = Exposure(
@@ -102,7 +102,7 @@ final class PhotoControls: Sendable {
     try camera.setTorchModeOn(level: 1)
   }
 
-  /// Restores the state of the light before ``light()``.
+  /// Restores the state that the camera's light had before ``light()``.
   func restoreLight() throws(MediaError) {
     guard let state = lightBefore.withLock({ $0.take() }) else { return }
     try camera.restoreLight(state)

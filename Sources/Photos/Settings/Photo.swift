@@ -16,7 +16,7 @@ public struct Photo: Sendable {
   public let height: Int
   /// The number of frames that the camera delivered to the output before the frame of this photo.
   public let frameIndex: Int64
-  /// The driver's frame counter, which wraps at 2^32.
+  /// The driver's frame counter for the frame of the photo, which wraps at 2^32.
   public let sequence: UInt32
   /// The capture time of the frame, on the capture clock (`CLOCK_MONOTONIC`).
   public let presentationTimeStamp: MediaTime

@@ -13,7 +13,7 @@ public enum PhotoEvent: Sendable {
   case willBeginCapture(ResolvedPhotoSettings)
   /// The first frame of the capture was chosen.
   case willCapturePhoto(id: Int64)
-  /// All frames of the capture were captured.
+  /// The frames for all photos of the capture were captured.
   case didCapturePhoto(id: Int64)
   /// A photo is finished, or could not be encoded or written.
   case didFinishProcessingPhoto(id: Int64, Result<Photo, MediaError>)

@@ -22,7 +22,7 @@ public enum PhotoFormat: String, Hashable, Sendable, CaseIterable, Codable {
   /// Available only with a ``PhotoEncoder`` for this format.
   case heic
 
-  /// The extension of file names, without a dot.
+  /// The extension of file names in this format, without a dot.
   public var fileExtension: String { self == .jpeg ? "jpg" : rawValue }
 
   /// The format that a file name extension selects; nil for another extension.

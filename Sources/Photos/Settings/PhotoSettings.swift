@@ -129,7 +129,7 @@ public struct PhotoSettings: Sendable {
   /// The number of photos that the capture takes.
   var expectedPhotoCount: Int { bracket.isEmpty ? photoCount : bracket.count }
 
-  /// The interval in nanoseconds, or 0 for a burst.
+  /// The interval between photos in nanoseconds, or 0 for a burst.
   var intervalNanoseconds: Int64 {
     interval.map { max(1, (try? $0.nanoseconds(.halfAwayFromZero)) ?? .max) } ?? 0
   }

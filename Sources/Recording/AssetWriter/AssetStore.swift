@@ -27,7 +27,7 @@ final class AssetStore: Sendable {
   struct State {
     var status = AssetWriter.Status.writing
     var error: MediaError?
-    /// Whether samples are still accepted.
+    /// Whether the asset writer still accepts samples.
     var isOpen = true
     var start: MediaTime?
     var startMicroseconds: Int64 = 0

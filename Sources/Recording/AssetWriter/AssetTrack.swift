@@ -31,7 +31,7 @@ protocol AssetTrack: AnyObject {
     _ bytes: UnsafeRawBufferPointer, at ticks: Int64, _ store: AssetTrackStore
   ) throws(LibAVError) -> FrameOutcome
 
-  /// Stores the samples that are still in the encoder.
+  /// Stores the samples that are still in the track's encoder.
   func finish(_ store: AssetTrackStore) throws(LibAVError)
 }
 

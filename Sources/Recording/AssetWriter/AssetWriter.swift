@@ -27,7 +27,7 @@ import Synchronization
 ///
 /// All calls may come from any thread. The calls that create and finish the file block on disk I/O.
 public final class AssetWriter: Sendable {
-  /// The state of the writer.
+  /// The state of an asset writer.
   public enum Status: Hashable, Sendable {
     /// Writing has not started.
     case unknown
@@ -48,7 +48,7 @@ public final class AssetWriter: Sendable {
     var store: AssetStore?
   }
 
-  /// The path of the file.
+  /// The path of the movie file.
   public let path: String
   private let overwrites: Bool
   private let metadata: [String: String]
@@ -82,7 +82,7 @@ public final class AssetWriter: Sendable {
 
   private var store: AssetStore? { state.withLock { $0.store } }
 
-  /// The inputs in the order in which they were added.
+  /// The inputs of the writer, in the order in which they were added.
   public var inputs: [AssetWriterInput] { state.withLock { $0.inputs } }
 
   /// Adds an input.
@@ -130,7 +130,7 @@ public final class AssetWriter: Sendable {
     }
   }
 
-  /// The inputs in the order of their tracks.
+  /// The inputs in the order of their tracks in the file.
   private static func trackOrder(of inputs: [AssetWriterInput]) -> [AssetWriterInput] {
     inputs.filter { $0.mediaType == .video } + inputs.filter { $0.mediaType == .audio }
   }

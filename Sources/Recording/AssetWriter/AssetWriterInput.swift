@@ -16,9 +16,9 @@ import Synchronization
 /// All calls may come from any thread. Samples are stored in the order of the calls, so only one
 /// thread at a time should append to an input.
 public final class AssetWriterInput: Sendable {
-  /// The kind of the appended samples.
+  /// The media type of the appended samples.
   public var mediaType: MediaType { sourceFormatHint.mediaType }
-  /// The encoding of the samples.
+  /// The encoding in which the samples are stored.
   ///
   /// Nil stores them unchanged.
   public let outputSettings: AssetWriterOutputSettings?

@@ -66,7 +66,7 @@ public struct SourceFormat: Hashable, Sendable {
           samplesPerPacket: samplesPerPacket, headers: headers)))
   }
 
-  /// The kind of the samples.
+  /// The media type of the samples.
   public var mediaType: MediaType {
     if case .video = content { .video } else { .audio }
   }

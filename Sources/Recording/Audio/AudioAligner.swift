@@ -61,7 +61,7 @@ struct AudioAligner: ~Copyable {
   private var lastGapEnd = Int64.min / 2
   /// The time from the take's first frame to the first audio, in nanoseconds.
   private(set) var startOffset: Int64?
-  /// The greatest position error of any block, in seconds.
+  /// The greatest position error of any audio block, in seconds.
   private(set) var worstError = 0.0
 
   /// Creates an aligner for audio of a nominal sample rate.
@@ -260,7 +260,7 @@ struct DriftMeter {
     (count, meanTime, meanLead, samples, span) = (0, 0, 0, 0, 0)
   }
 
-  /// Adds a block to the current regression line.
+  /// Adds an audio block to the current regression line.
   mutating func observe(seconds: Double, sampleCount: Int) {
     if count == 0 { startTime = seconds }
     span = seconds - startTime

@@ -93,7 +93,7 @@ extension RecordedAudio {
 
 /// A gap in the audio of a take, which is silent in the file.
 public struct RecordedAudioGap: Hashable, Sendable, Codable {
-  /// The reason for a gap.
+  /// The reason for a gap in the audio.
   public enum Cause: String, Hashable, Sendable, CaseIterable, Codable {
     /// The sound card's buffer overflowed because the program did not read it in time.
     case overrun

@@ -84,7 +84,7 @@ struct TakeAudio: Sendable {
     } catch { return false }
   }
 
-  /// The sample rate in hertz.
+  /// The sample rate of the audio in hertz.
   var sampleRate: Int { feed.format.sampleRate }
   var channelCount: Int { feed.format.channelCount }
 
@@ -119,7 +119,7 @@ struct TakeAudio: Sendable {
 ///
 /// Used by one thread only.
 protocol AlignedAudio: AnyObject {
-  /// The report of the audio so far.
+  /// The report of the take's audio so far.
   var account: RecordedAudio { get }
 
   /// The number of samples that ``take(_:)`` can return now, without those at or after sample

@@ -48,11 +48,11 @@ typealias SampleStore = (
 
 /// A sample of a video track, without its bytes.
 struct VideoSample {
-  /// The presentation time in microseconds.
+  /// The presentation time of the sample in microseconds.
   var time: Int64
   /// The decoding time in microseconds, at or before the presentation time.
   var decodeTime: Int64
-  /// Whether decoding may start here.
+  /// Whether decoding may start at this sample.
   var isKeyFrame: Bool
   /// Whether no other sample depends on this one.
   var isDroppable = false
@@ -181,7 +181,7 @@ enum VideoPipelinePlan: Equatable {
     }
   }
 
-  /// The codec of the file.
+  /// The codec of the video in the file.
   var codec: VideoCodec {
     switch self {
     case .copy(let codec), .encode(let codec, _): codec

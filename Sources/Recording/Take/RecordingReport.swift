@@ -11,7 +11,7 @@ public struct RecordingReport: Hashable, Sendable, Codable {
   public var path = ""
   /// The ID of the capture format, as in `CaptureFormat.id`.
   public var mode = ""
-  /// The requested frame rate.
+  /// The frame rate that was requested for the capture.
   public var requestedFrameRate: FrameRate
   /// The frame rate that the driver reported after the request.
   public var negotiatedFrameRate: FrameRate
@@ -78,7 +78,7 @@ public struct RecordingReport: Hashable, Sendable, Codable {
   ///
   /// The file may still be playable.
   public var problem: MediaError?
-  /// Warnings about conditions that are not errors.
+  /// Warnings about conditions of the take that are not errors.
   public var warnings: [String] = []
   /// The part of each frame that the file asks players to show.
   ///

@@ -41,17 +41,17 @@ public struct SegmentedReport: Hashable, Sendable, Codable {
   /// Its ledger also counts the frame periods during a loss of the camera, which are in no file's
   /// ledger. Intervals and audio are reported only for each file.
   public var take: RecordingReport
-  /// The reports of the files, in order.
+  /// The reports of the take's files, in order.
   public var files: [RecordingReport]
 }
 
 /// An event of a take with several files.
 public enum SegmentEvent: Sendable {
-  /// A file was created.
+  /// A file of the take was created.
   case didStart(path: String)
   /// More frames of the take were stored. The counts include all files.
   case progress(MovieFileOutput.Progress)
-  /// A file is finished.
+  /// A file of the take is finished.
   case didFinish(RecordingReport)
   /// A file could not be created, or has no frames.
   ///

@@ -27,7 +27,7 @@ final class TakeFiles {
   /// The reports of the finished files.
   private(set) var reports: [RecordingReport] = []
   private let segments: SegmentSettings?
-  /// The number of the current file, from 1.
+  /// The number of the take's current file, from 1.
   private var number = 1
   /// The number of the current segment, from 0.
   ///

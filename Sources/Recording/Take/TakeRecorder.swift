@@ -62,7 +62,7 @@ struct TakeRecorder: ~Copyable {
   /// Adds metadata values, which are stored with their frames.
   mutating func add(_ values: [PendingValue]) { writer.values.add(values) }
 
-  /// The frame account so far.
+  /// The frame account so far, which contains the outcome of each frame.
   var account: FrameAccount { writer.account }
 
   /// Stores a frame.
@@ -123,7 +123,7 @@ struct TakeRecorder: ~Copyable {
       bytes: writer.byteCount, levels: take.audio?.feed.levels ?? [])
   }
 
-  /// The number of frames in the file so far.
+  /// The number of frames in the take's current file so far.
   var storedCount: Int64 { writer.storedCount }
 
   /// Closes the frame account, and stores the last samples.

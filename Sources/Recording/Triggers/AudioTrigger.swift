@@ -22,7 +22,7 @@ public struct AudioTrigger: Hashable, Sendable {
     self.quietPeriod = quietPeriod
   }
 
-  /// Detects triggers in one stream of audio blocks.
+  /// Detects audio triggers in one stream of audio blocks.
   struct Detector {
     private let level: Float
     private let quietPeriod: MediaTime

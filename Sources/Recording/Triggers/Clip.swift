@@ -49,7 +49,7 @@ final class Clip {
     return take?.limit?.reason == .minFree ? .minFree : nil
   }
 
-  /// The number of frames in the file so far.
+  /// The number of frames in the clip's file so far.
   var storedCount: Int64 { take?.storedCount ?? 0 }
 
   /// The current progress of the clip's recording.

@@ -22,10 +22,10 @@ public struct MotionTrigger: Hashable, Sendable {
     self.quietPeriod = quietPeriod
   }
 
-  /// The interval between compared images.
+  /// The interval between the images that are compared to detect motion.
   static let interval = MediaTime(microseconds: 33_000)
 
-  /// Detects triggers in a series of images.
+  /// Detects motion triggers in a series of images.
   struct Detector {
     /// The least change of a cell's mean luma, on a scale of 0 to 255.
     ///

@@ -17,7 +17,7 @@ struct TriggerQueue {
   /// The number of triggers that were refused because the queue was full.
   private(set) var refusedCount = 0
   private var waiting: [CaptureTrigger] = []
-  /// The quiet period in microseconds.
+  /// The quiet period between accepted triggers in microseconds.
   private var quietPeriod: Int64 = 0
   /// The time of the last accepted trigger, in microseconds of the camera's clock.
   private var lastAccepted: Int64?
@@ -57,7 +57,7 @@ struct TriggerQueue {
 }
 
 extension TriggerSettings {
-  /// The quiet period in microseconds, rounded up.
+  /// The quiet period between accepted triggers in microseconds, rounded up.
   fileprivate var quietMicroseconds: Int64 {
     let seconds = quietPeriod?.seconds ?? preDuration + postDuration
     let units = try? (seconds * 1_000_000).rounded(.towardPositiveInfinity)

@@ -57,7 +57,7 @@ public struct TriggerSettings: Sendable {
   package struct ClipDetails: Sendable {
     package var path: String
     package var overwrites: Bool
-    /// Items of the file's metadata.
+    /// Items of the metadata in the clip's file.
     package var metadata: [MetadataItem]
     /// The key of a timed metadata value that is stored at the time of the trigger.
     package var markKey: String
@@ -97,9 +97,9 @@ public struct CaptureTrigger: Hashable, Sendable {
   public let source: Source
   /// The time of the trigger, on the camera's clock.
   public var time: MediaTime { MediaTime(microseconds: microseconds) }
-  /// The time in microseconds, the unit of V4L2 timestamps.
+  /// The time of the trigger in microseconds, the unit of V4L2 timestamps.
   package let microseconds: Int64
-  /// A number by which a caller identifies its own triggers.
+  /// A number by which the caller that creates triggers can identify them.
   package let tag: Int64
 
   /// Creates a trigger.
@@ -161,7 +161,7 @@ public struct TriggeredReport: Hashable, Sendable, Codable {
   ///
   /// A gap's index counts the frames that are stored in at least one clip.
   public var gaps: [FrameGap] = []
-  /// The requested frame rate.
+  /// The frame rate that was requested for the capture.
   public var requestedFrameRate: FrameRate
   /// The frame rate that the driver reported after the request.
   public var negotiatedFrameRate: FrameRate
@@ -178,7 +178,7 @@ public struct TriggeredReport: Hashable, Sendable, Codable {
   public var mode = ""
   /// The codec of the recorded video.
   public var codec: VideoCodec?
-  /// The capacity of the ring in bytes.
+  /// The capacity in bytes of the ring that keeps the latest frames.
   public var ringCapacity = 0
   /// The greatest number of bytes in the ring during the capture.
   public var ringPeak = 0
@@ -188,11 +188,11 @@ public struct TriggeredReport: Hashable, Sendable, Codable {
   public var frameRateVerification: FrameRateVerification?
   /// The reason why the capture ended.
   public var stoppedBy = StopReason.signal
-  /// The first error, or nil.
+  /// The first error of the capture, or nil.
   ///
   /// Clips may still be playable.
   public var problem: MediaError?
-  /// Warnings about conditions that are not errors.
+  /// Warnings about conditions of the capture that are not errors.
   public var warnings: [String] = []
 }
 

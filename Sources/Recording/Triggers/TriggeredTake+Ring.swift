@@ -11,7 +11,7 @@ extension TriggeredTake {
       trigger, .failure(MediaError(.nothingStored, "no clip was recorded: \(reason)")))
   }
 
-  /// The size of the ring in bytes and in frames.
+  /// The size, in bytes and in frames, of the ring that keeps the latest frames.
   func ringSize() -> (bytes: Int, frames: Int) {
     let rate = input.negotiatedFrameRate.doubleValue
     // The ring holds two seconds of frames more than the triggers need, so that the disk may stall

@@ -40,7 +40,7 @@ struct TriggeredTake {
   /// start.
   var needsKeyFrames: Bool { input.delivery.layout == .compressed(.h264) }
 
-  /// The state of the capture.
+  /// The state of the triggered capture.
   struct Progress {
     var clips: [Clip] = []
     /// The outcome of each frame in the ring, starting with the oldest.
