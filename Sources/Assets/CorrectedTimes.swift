@@ -38,7 +38,7 @@ struct CorrectedTimes {
     else { return nil }
     func duration(_ position: Int) -> Int64 { max(0, records[shown[position]].duration) }
     // Frames before the first kept time, or after the last one, have a kept neighbor on one side
-    // only. They continue the nearest known interval.
+    // only. Such frames continue the nearest known interval.
     let second = kept.count > 1 ? kept[1] : nil
     let opening = second.map { (times[$0] - times[first]) / Int64($0 - first) }
     var runs: [Run] = []
@@ -118,8 +118,8 @@ struct CorrectedTimes {
 
   /// The smallest number of units per tick with which all evenly spaced times are whole.
   ///
-  /// If that is above the limit, times are rounded, with the smallest number of units per tick with
-  /// which they still ascend. Nil if that is above the limit, too.
+  /// If that number is above `limit`, times are rounded, with the smallest number of units per tick
+  /// with which they still ascend. Nil if this number is above `limit`, too.
   private static func refinement(of runs: [Run], atMost limit: Int64) -> Int64? {
     var exact: Int64? = 1
     var least: Int64 = 1

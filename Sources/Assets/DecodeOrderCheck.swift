@@ -68,8 +68,8 @@ struct DecodeOrderCheck {
     let sorted = period.sorted { $0.order < $1.order }
     period = []
     let pairs = zip(sorted, sorted.dropFirst())
-    // Frames with the same order count are fields, or their headers cannot be read. Their order is
-    // then unknown.
+    // Frames with the same order count are fields, or their headers cannot be read. The order of
+    // such frames is unknown.
     guard pairs.allSatisfy({ $0.order < $1.order }) else { return }
     if !pairs.allSatisfy({ $0.time < $1.time }) { isSuspicious = true }
   }

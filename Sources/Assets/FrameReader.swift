@@ -217,8 +217,8 @@ public struct FrameReader: ~Copyable {
 
   /// Whether reading can continue from another position of the file.
   ///
-  /// Seeking is impossible for packets without times, and in a file whose clock restarts. These
-  /// packets are identified by their number from the start.
+  /// Seeking is impossible for packets without times, and in a file whose clock restarts. In both
+  /// cases, packets are identified by their number from the start of the file.
   private var canSeek: Bool { track.frames.madeTicks == nil && asset.corrections == nil }
 
   /// The index of the last key frame at or before a frame, or 0 if there is none.

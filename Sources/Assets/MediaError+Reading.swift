@@ -11,7 +11,7 @@ extension MediaError {
       self = .readingCancelled(error.subject, cause: error.cause)
       return
     }
-    // libav has no error code for a movie without an index. Only its log line shows the cause.
+    // libav has no error code for a movie without an index. Only libav's log line shows the cause.
     if error.logLine?.contains("moov atom not found") == true {
       self.init(
         .invalidData,

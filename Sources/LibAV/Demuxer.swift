@@ -237,8 +237,8 @@ package struct Demuxer: ~Copyable {
     let owned = Packet(owning: packet)
     watch.begin()
     var result = LibAVLog.during { av_read_frame(context, packet) }
-    // For a transport stream, av_read_frame returns EAGAIN after 64 KiB without a packet. It
-    // continues when it is called again, so it is called again as long as the read position
+    // For a transport stream, av_read_frame returns EAGAIN after 64 KiB without a packet. The
+    // function continues when it is called again, which is done as long as the read position
     // advances.
     var position = Int64(-1)
     while result == CFFmpeg_EAGAIN, let io = context.pointee.pb, io.pointee.pos != position {

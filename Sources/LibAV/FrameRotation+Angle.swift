@@ -33,8 +33,8 @@ extension FrameRotation {
 
   /// The rotation that must still be applied to frames that were already flipped by `flips`.
   ///
-  /// `flips` must not exchange rows and columns. Both rotations together give the same image as
-  /// this rotation alone.
+  /// `flips` must not exchange rows and columns. Applying `flips` and then the result gives the
+  /// same image as this rotation alone.
   package func remaining(after flips: FrameRotation) -> FrameRotation {
     let (x, y) = isTransposed ? (flips.flipsY, flips.flipsX) : (flips.flipsX, flips.flipsY)
     return FrameRotation(

@@ -16,10 +16,11 @@ struct FlickerRemoval: Sendable {
   /// The least number of frames before a frame, and of frames after it, with which its brightness
   /// is compared.
   static let minimumReach = 12
-  /// The time in capture seconds before a frame, and again after it, whose frames are compared with
-  /// it.
+  /// The distance in capture seconds, before and after a frame, up to which other frames are
+  /// compared with that frame.
   ///
-  /// Both times together contain ten periods of light that flickers at 100 Hz.
+  /// The time before and the time after the frame together contain ten periods of light that
+  /// flickers at 100 Hz.
   private static let timeReach = Rational(1, over: 20)
   /// The greatest number of frames before a frame, and of frames after it, with which its
   /// brightness is compared.

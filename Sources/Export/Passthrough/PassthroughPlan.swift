@@ -195,8 +195,8 @@ struct PassthroughPlan {
     let before = waiting + hidden.filter { $0.position < start }.map(\.offset)
     try hide(before, before: first, run.target, after: latest)
     if latest != nil { hiddenTicks += Int64(before.count) }
-    // The source's edit list may hide packets between shown frames. They are copied for decoding,
-    // and hidden just before the shown frame that follows them.
+    // The source's edit list may hide packets between shown frames. The hidden packets are copied
+    // for decoding, and hidden just before the shown frame that follows them.
     var rest = hidden.filter { start < $0.position && $0.position < end }[...]
     while let next = rest.first,
       let frame = shown.first(where: { finder.position(of: $0) > next.position })

@@ -314,7 +314,8 @@ struct ExportPlan {
     var lost = try sideData(of: asset, settings.mode).filter { !$0.isStorable(in: container) }
       .map(\.name)
     lost += asset.otherTracks
-    // The metadata of a recording refers to the original frame times. If these change, it is lost.
+    // The metadata of a recording refers to the original frame times. If the frame times change,
+    // the metadata is lost.
     if !keepsRecording, asset.metadata[RecordingInfo.key] != nil { lost.append(RecordingInfo.key) }
     return lost
   }

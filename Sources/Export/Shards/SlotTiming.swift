@@ -20,9 +20,9 @@ struct SlotTiming: Sendable {
       ticksPerSlot = Self.ticks(of: 1, rate, format.timescale)
       return
     }
-    // The timescale is a multiple of the frame rate and at least 24000. If it were the frame rate
-    // itself, one tick would be a whole frame, and times that players round to ticks, such as those
-    // of edits, would be coarse.
+    // The timescale is a multiple of the frame rate and at least 24000. If the timescale were the
+    // frame rate itself, one tick would be a whole frame, and times that players round to ticks,
+    // such as those of edits, would be coarse.
     let factor = max(1, (24_000 + Int64(rate.numerator) - 1) / Int64(rate.numerator))
     guard let timescale = Int32(exactly: Int64(rate.numerator) * factor) else {
       throw MediaError(

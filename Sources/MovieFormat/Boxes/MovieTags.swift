@@ -77,8 +77,8 @@ package enum MovieTags {
       }),
       let item = Box.list(in: box, from: Int(values.start) + 8, to: Int(values.end))
         .first(where: { $0.type == UInt32(index + 1) }),
-      // The item has a header of 8 bytes. It contains a `data` box, which consists of the size, the
-      // type, the value type, the locale, and a value of four bytes.
+      // The item has a header of 8 bytes. The item contains a `data` box, which consists of the
+      // size, the type, the value type, the locale, and a value of four bytes.
       item.byteCount == 8 + 16 + 4
     else { return box }
     var value = BoxBytes()

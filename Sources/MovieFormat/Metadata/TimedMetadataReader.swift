@@ -117,8 +117,8 @@ private struct MetadataSampleTable {
       let count = list.number(4, in: bytes), movieTimescale > 0
     else { return .zero }
     var shift = Rational.zero
-    // If the first edit has no media, it delays the track. The second edit then states where the
-    // media begins.
+    // If the first entry of the edit list has no media, this entry delays the track. The second
+    // entry then states where the media begins.
     for entry in 0..<Int(min(count, 2)) {
       let start = 8 + entry * (version == 1 ? 20 : 12)
       func field(_ number: Int) -> Int64? {
@@ -159,8 +159,8 @@ private struct MetadataSampleTable {
 
   /// The byte offsets and the sizes of the samples in the file.
   ///
-  /// Returns nil if the samples together are larger than the file. Their chunks then overlap, and
-  /// reading a small file would take as long as reading a large one.
+  /// Returns nil if the samples together are larger than the file. The chunks of the samples then
+  /// overlap, and reading a small file would take as long as reading a large one.
   private static func positions(
     _ table: Box, fileBytes: Int64, in bytes: [UInt8]
   ) -> [(position: Int64, byteCount: Int)]? {

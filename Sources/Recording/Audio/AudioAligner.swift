@@ -32,7 +32,7 @@ struct AudioAligner: ~Copyable {
   private static let longestSilence: Int64 = 600
   /// The number of samples that the resampler outputs before time zero.
   ///
-  /// They are discarded, so that its start-up does not affect the take.
+  /// They are discarded, so that the resampler's start-up does not affect the take.
   private static let leadIn: Int64 = 256
 
   private var resampler: Resampler

@@ -39,7 +39,7 @@ public struct RecordedAudio: Hashable, Sendable, Codable {
 }
 
 extension RecordedAudio {
-  /// The report of a range of the samples.
+  /// The report of the audio in a range of samples.
   ///
   /// If the first audio comes after the range, the whole range is one gap.
   func part(_ samples: Range<Int64>, rate: Int) -> RecordedAudio {

@@ -98,8 +98,8 @@ public enum MovieRecovery {
       guard inside.contains(where: { $0.type == BoxType.track }) else {
         throw nothing(path)
       }
-      // The header lists no fragments, so the file is already a plain movie. It counts as intact if
-      // it has a complete `mdat` box. Data after this box is ignored.
+      // The header lists no fragments, so the file is already a plain movie. The movie counts as
+      // intact if it has a complete `mdat` box. Data after this box is ignored.
       guard boxes.contains(where: { $0.type == BoxType.media }) else {
         throw invalid(path, "is truncated and not a fragmented recording")
       }

@@ -18,7 +18,7 @@ final class Reconnection: Sendable {
     let queue: FrameQueue
   }
 
-  /// The reasons for the end of a stream after which the camera may return.
+  /// The reasons for which a stream ends although its camera may return.
   static let reasons: Set<StopReason> = [.deviceLost, .interrupted, .reconfigured]
 
   private let take: MovieTake

@@ -191,7 +191,7 @@ public struct RecordedVideo: Hashable, Sendable, Codable {
   ///
   /// Nil for other codecs.
   public var level: String?
-  /// The average bit rate of the file in bits per second.
+  /// The average bit rate of the video in bits per second.
   public var bitRate: Int64
   /// The bit rate limit of the encoder in bits per second.
   ///
@@ -206,7 +206,7 @@ public struct RecordedVideo: Hashable, Sendable, Codable {
 
 /// A pause of a take.
 ///
-/// Its frames are left out of the file.
+/// Frames that arrive during the pause are left out of the file.
 public struct RecordingPause: Hashable, Sendable, Codable {
   /// The position of the pause in the file.
   public let time: MediaTime

@@ -6,7 +6,7 @@ import OvercrankMediaCore
 /// A bounded queue of triggers for the thread that records clips.
 ///
 /// A trigger within the quiet period of the last accepted one is ignored. If the queue is full, a
-/// trigger is refused. Both kinds are counted.
+/// trigger is refused. Ignored and refused triggers are counted.
 struct TriggerQueue {
   /// The greatest number of waiting triggers, and of clips recorded at the same time.
   static let capacity = 16
