@@ -32,7 +32,7 @@ package enum AnimatedImageFormat: String, Hashable, Sendable {
     }
   }
 
-  /// The highest frame rate that browsers play at its real speed.
+  /// The highest frame rate at which browsers play an animation at its real speed.
   ///
   /// Browsers show frames of 10 ms or less for 100 ms.
   package var highestFrameRate: Int64 {

@@ -63,7 +63,7 @@ package struct Encoder: ~Copyable {
     let width: Int32
     let height: Int32
 
-    /// The two terms of the ratio as `Int`.
+    /// The two terms of the pixel aspect ratio as `Int`.
     package var ratio: (width: Int, height: Int) { (Int(width), Int(height)) }
     /// The pixel aspect ratio after a rotation of the frame by 90°.
     package var transposed: PixelAspect { PixelAspect(width: height, height: width) }

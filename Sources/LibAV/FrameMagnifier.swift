@@ -30,7 +30,7 @@ package struct FrameMagnifier: ~Copyable {
   struct Axis: Equatable {
     /// The range of source pixels that is scaled.
     let source: Range<Int>
-    /// The length in pixels to which the range is scaled.
+    /// The length in pixels to which the range of source pixels is scaled.
     let scaledLength: Int
     /// The index of the first scaled pixel that belongs to the result.
     let offset: Int

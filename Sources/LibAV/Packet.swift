@@ -109,7 +109,7 @@ package final class Packet: @unchecked Sendable {
     return copy
   }
 
-  /// Gives access to the bytes, which are valid only inside the closure.
+  /// Gives access to the bytes of the packet, which are valid only inside the closure.
   package func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {

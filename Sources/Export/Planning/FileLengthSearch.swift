@@ -31,9 +31,9 @@ struct FileLengthSearch {
 
   private static let greatestFactor = 51.0
   private static let maximumAttempts = 10
-  /// Each attempt aims at a file size of 95 % of the limit.
+  /// Each attempt aims at a file size of 95 % of the permitted size.
   private static let aim = log2(0.95)
-  /// An attempt of at least 90 % of the limit is kept.
+  /// An attempt whose file has at least 90 % of the permitted size is kept.
   private static let least = log2(0.9)
   /// If the factors of two attempts differ by less than this, no attempt between them is useful.
   private static let narrowest = 0.1

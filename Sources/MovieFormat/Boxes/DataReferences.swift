@@ -31,7 +31,7 @@ package struct DataReferences {
           .first(BoxType.dataInformation, in: bytes)?
           .first(BoxType.dataReferences, in: bytes)
       else { return false }
-      // The entries follow the version, the flags and the number of entries.
+      // The entries of the `dref` box follow the version, the flags and the number of entries.
       return Box.list(in: bytes, from: Int(references.start) + 16, to: Int(references.end))
         .contains { Self.isElsewhere($0, in: bytes) }
     }

@@ -40,7 +40,7 @@ final class PhotoProcessor: Sendable {
     var storage: PhotoStorage?
     /// The movie, if it ended before its photo was stored.
     var endedMovie: EndedMovie?
-    /// The result of the photos, if they have ended but another part has not.
+    /// The result of the photos, if they have ended but another part of the capture has not.
     var photosEnded: Result<Void, MediaError>?
     var error: MediaError?
   }

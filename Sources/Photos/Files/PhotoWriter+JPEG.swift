@@ -84,7 +84,7 @@ extension PhotoWriter {
     if small == nil { small = try Self.reduced(frame, to: .yuvj420p, isFullRange: true) }
     guard let small else { return nil }
     // The metadata of a JPEG file has at most 64 kB. The thumbnail of a noisy image might exceed
-    // that, so its quality is reduced if necessary.
+    // that, so the quality of the thumbnail is reduced if necessary.
     for quality in [85, 50, 5] {
       let bytes = try encode(small, quality)
       if bytes.count < 60_000 { return bytes }

@@ -157,7 +157,7 @@ final class LivePhotoRecorder: Sendable {
         error = problem
         setRing(.failed(problem))
       }
-      // The remaining requests arrived too late for this stream.
+      // The remaining requests for movies arrived too late for this stream.
       let rest = state.withLock { state in
         defer { state.requests = [:] }
         return state.requests.values.sorted { $0.time < $1.time }

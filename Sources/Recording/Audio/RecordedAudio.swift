@@ -119,8 +119,8 @@ public struct RecordedAudioGap: Hashable, Sendable, Codable {
   public var sampleCount: Int64
   /// The reason for the gap.
   ///
-  /// If several gaps were merged, this is the cause of the first one. If the first cause is
-  /// ``Cause/late``, this is the next one.
+  /// If several gaps were merged, this is the cause of the first one. If that cause is
+  /// ``Cause/late``, this is the cause of the next merged gap.
   public var cause: Cause
 
   private enum CodingKeys: String, CodingKey {

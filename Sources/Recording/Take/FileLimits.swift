@@ -24,9 +24,9 @@ struct FileLimits {
   private var nextLook = Int64.min
   private var freeBytes = Int64.max
 
-  /// The size of the metadata in a finished file, in bytes.
+  /// The fixed part of the size of the metadata in a finished file, in bytes.
   ///
-  /// It consists of a fixed part and `bytesPerFrame` for each frame.
+  /// The size has another part of `bytesPerFrame` for each frame.
   ///
   /// The header and the tags are stored twice. For each frame, position, size and time are stored
   /// both in the fragment and in the index, and the ledger contains a record.
