@@ -152,7 +152,7 @@ extension AssetIndex {
     return order + others
   }
 
-  /// Whether each time is at or after the time before it.
+  /// Whether each time is at or after the previous time in the array.
   private static func isAscending(_ times: [Int64]) -> Bool {
     zip(times, times.dropFirst()).allSatisfy(<=)
   }

@@ -50,7 +50,8 @@ package final class AudioSource {
     return try samplesBackwards(from: end - start - Int64(count), count: count)
   }
 
-  /// Returns `count` samples in reverse order, beginning at the position `start` from the end.
+  /// Returns `count` samples in reverse order, beginning at the position `start`, counted from the
+  /// end of the audio.
   private func samplesBackwards(from start: Int64, count: Int) throws(MediaError) -> [[Float]] {
     if let kept, kept.start <= start,
       start + Int64(count) <= kept.start + Int64(kept.samples.first?.count ?? 0)

@@ -33,7 +33,8 @@ struct ClockRestarts {
     let order: Int
     /// The start of the packet that the file states, in seconds.
     let time: Rational
-    /// The difference between the stated start of the packet and the expected one, in seconds.
+    /// The difference between the stated start of the packet and the start that follows from the
+    /// packet before, in seconds.
     let jump: Rational
   }
 

@@ -74,7 +74,8 @@ struct DecodeOrderCheck {
     if !pairs.allSatisfy({ $0.time < $1.time }) { isSuspicious = true }
   }
 
-  /// Ends the check after the last packet, and returns whether the times are suspicious.
+  /// Ends the check after the last packet, and returns whether the presentation times seem to
+  /// contradict the decoder's order.
   mutating func finish() -> Bool {
     endPeriod()
     return isComplete && isSuspicious

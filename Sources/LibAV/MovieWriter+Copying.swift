@@ -103,7 +103,7 @@ extension MovieWriter {
     if boxes[number].headBytes == 8, let size = UInt32(exactly: end - start) {
       head.append(size)
     } else {
-      // A 64-bit size needs 8 more bytes. The muxer reserved these bytes before the box.
+      // A 64-bit size needs 8 more bytes. The muxer reserved these bytes before the `mdat` box.
       if boxes[number].headBytes == 8 {
         guard number > 0, boxes[number - 1].byteCount == 8 else { throw failure }
         start = boxes[number - 1].start

@@ -136,7 +136,7 @@ struct ColorHistogram {
   /// Counts evenly spaced pixels of a frame in the format `bgra`.
   mutating func add(_ frame: MediaFrame) {
     guard let pixels = frame.planeData(0) else { return }
-    // An even step could miss every other column, so the step is odd.
+    // An even step between counted pixels could miss every other column, so the step is odd.
     let step = max(1, frame.width * frame.height / Self.maximumPixels) | 1
     for position in stride(from: 0, to: frame.width * frame.height, by: step) {
       let (row, column) = position.quotientAndRemainder(dividingBy: frame.width)

@@ -61,7 +61,7 @@ final class AudioExport {
     maximumPackets = most
   }
 
-  /// Returns the next packet without removing it; nil at the end.
+  /// Returns the next audio packet without removing it; nil at the end of the audio.
   func next(_ isCancelled: () -> Bool) throws -> TimedPacket? {
     while pending == nil {
       switch try queue.next(isCancelled) {

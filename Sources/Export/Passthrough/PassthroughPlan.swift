@@ -238,7 +238,7 @@ struct PassthroughPlan {
     hiddenCount += Int64(indices.count)
   }
 
-  /// Hides the remaining frames of the last run, in the last ticks of the movie.
+  /// Hides the remaining frames of the last playback run, in the last ticks of the movie.
   private mutating func hideAtEnd(_ indices: [Int], _ duration: Rational) throws {
     guard !indices.isEmpty else { return }
     let end = try (duration * Rational(Int64(timescale))).rounded(.halfAwayFromZero)

@@ -26,11 +26,11 @@ struct PlaybackRun {
   let isReversed: Bool
   /// The mappings of source time to composition time, in playback order; empty for a gap.
   private(set) var mappings: [PlaybackMapping]
-  /// The start of the run in composition time.
+  /// The start of the playback run in composition time.
   let target: MediaTime
-  /// The end of the run in composition time.
+  /// The end of the playback run in composition time.
   var targetEnd: MediaTime { mappings.last?.target.end ?? target }
-  /// The start of the played range in source seconds.
+  /// The start of the played range of the source, in source seconds.
   ///
   /// The range ends at `end`.
   private(set) var start: Rational

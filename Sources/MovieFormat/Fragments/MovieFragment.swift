@@ -150,7 +150,7 @@ extension StoredSample {
     // A key frame depends on no other sample. Any other sample depends on others and is no sync
     // sample.
     let dependence: UInt32 = isKeyFrame ? 0x0200_0000 : 0x0101_0000
-    // This bit means that no other sample depends on this one.
+    // The bit 0x0080_0000 means that no other sample depends on this sample.
     return isDroppable ? dependence | 0x0080_0000 : dependence
   }
 }

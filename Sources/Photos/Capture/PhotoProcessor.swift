@@ -165,7 +165,7 @@ final class PhotoProcessor: Sendable {
       request.preRoll = LivePhotoRecorder.halfDuration.wholeMicroseconds
     }
     let hasRoom = state.withLock { state in
-      // A change of the mode would end the stream for which other captures wait.
+      // A change of the camera's mode would end the stream for which other captures wait.
       guard !state.changesMode, preparation?.stillMode == nil || state.records.isEmpty else {
         return false
       }

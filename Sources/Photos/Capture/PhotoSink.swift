@@ -141,7 +141,8 @@ final class PhotoSink: FrameSink {
   private func serve(_ current: CandidateFrame, _ bytes: UnsafeRawBufferPointer) {
     var position = 0
     while position < state.pending.count {
-      // The entry is copied, because choosing a frame reads other parts of the state.
+      // The entry of the pending capture is copied, because choosing a frame reads other parts of
+      // the state.
       var pending = state.pending[position]
       if pending.request.preRoll > 0 {
         let start = options.ringStart.load(ordering: .relaxed)

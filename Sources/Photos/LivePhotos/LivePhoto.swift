@@ -85,7 +85,7 @@ public struct LivePhoto: Hashable, Sendable {
     }
   }
 
-  /// The paths of regular files that have the same name but one of these extensions.
+  /// The paths of regular files that have the same name as a file, but one of the given extensions.
   private static func siblings(of path: String, _ extensions: [String]) -> [String] {
     let name = path.withoutExtension
     return extensions.map { "\(name).\($0)" }.filter { SystemFiles.kind(of: $0) == .regular }

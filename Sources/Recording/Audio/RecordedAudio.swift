@@ -95,7 +95,7 @@ extension RecordedAudio {
 public struct RecordedAudioGap: Hashable, Sendable, Codable {
   /// The reason for a gap in the audio.
   public enum Cause: String, Hashable, Sendable, CaseIterable, Codable {
-    /// The sound card's buffer overflowed because the program did not read it in time.
+    /// The sound card's buffer overflowed because the program did not read the audio in time.
     case overrun
     /// The system was suspended.
     case suspended

@@ -46,7 +46,7 @@ struct TakeWriter: ~Copyable {
   /// The number of hidden frames in the file before the first shown frame.
   private(set) var leadInCount: Int64 = 0
   var plannedLeadIn = 0
-  /// The times of all stored frames, in microseconds after the first one.
+  /// The times of all stored frames, in microseconds after the first stored frame.
   var storedMicroseconds: [Int64] = []
   /// The first stored frame.
   private(set) var first: FrameObservation?
@@ -127,7 +127,7 @@ struct TakeWriter: ~Copyable {
       maximumBitRate: pipeline.maximumBitRate)
   }
 
-  /// The end of the last stored frame, in microseconds after the first one.
+  /// The end of the last stored frame, in microseconds after the start of the first stored frame.
   var endMicroseconds: Int64 { (storedMicroseconds.last ?? 0) &+ lastDuration }
 
   /// The duration of the take so far in seconds, for display.

@@ -6,7 +6,7 @@ import OvercrankMovieFormat
 
 /// A metadata value whose frame may not be stored yet.
 struct PendingValue: Sendable {
-  /// The frame that a value belongs to.
+  /// The frame that a metadata value belongs to.
   enum Position: Sendable {
     /// The frame with this index in the take, over all its files.
     case frame(Int64)
@@ -40,7 +40,7 @@ struct PendingValues {
   private(set) var waiting: [PendingValue] = []
   /// The number of frames in the files before this one.
   private(set) var earlierCount: Int64 = 0
-  /// The number of values that arrived after the file of their frame was finished.
+  /// The number of metadata values that arrived after the file of their frame was finished.
   private(set) var lateCount = 0
 
   mutating func add(_ values: [PendingValue]) { waiting += values }

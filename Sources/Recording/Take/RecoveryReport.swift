@@ -10,7 +10,7 @@ public struct RecoveryReport: Hashable, Sendable, Codable {
   public let path: String
   /// Whether the file already was a plain (unfragmented) movie and was therefore not changed.
   public let wasIntact: Bool
-  /// The recorded device, or nil if the file does not contain it.
+  /// The path or the ID of the recorded device, or nil if the file does not contain it.
   public package(set) var device: String?
   /// The ID of the capture format, as in `CaptureFormat.id`, or nil if the file does not contain
   /// it.

@@ -166,7 +166,8 @@ final class TakeFiles {
     account?.record(frame)
   }
 
-  /// The end of a stream, for the report of the stream's last file.
+  /// The final state of the capture at the end of a stream, for the report of the stream's last
+  /// file.
   func end(of sink: TakeSink) -> CaptureEnd {
     var end = sink.end ?? CaptureEnd()
     // The frame periods after the last frame are lost if the camera returns, otherwise their

@@ -14,7 +14,7 @@ public struct AudioTrigger: Hashable, Sendable {
   /// The time without samples above the threshold that must precede a trigger.
   public var quietPeriod: MediaTime
 
-  /// Creates settings.
+  /// Creates the settings of an audio trigger.
   ///
   /// Continuous loud audio gives one trigger.
   public init(threshold: Double, quietPeriod: MediaTime = MediaTime(seconds: 1)) {

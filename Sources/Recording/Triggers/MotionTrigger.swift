@@ -14,7 +14,7 @@ public struct MotionTrigger: Hashable, Sendable {
   /// The time without motion that must precede a trigger.
   public var quietPeriod: MediaTime
 
-  /// Creates settings.
+  /// Creates the settings of a motion trigger.
   ///
   /// Continuous motion gives one trigger.
   public init(share: Double = 0.02, quietPeriod: MediaTime = MediaTime(seconds: 1)) {
