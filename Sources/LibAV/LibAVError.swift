@@ -69,7 +69,7 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
     return "could not \(operation) \(subject): \(reason)\(log)"
   }
 
-  /// A description of the failed call for the public error.
+  /// A description of the failed call for the public `MediaError`.
   package var cause: MediaError.Cause {
     MediaError.Cause(operation, on: subject, errorNumber: systemErrorNumber)
   }

@@ -79,7 +79,7 @@ package final class ReadWatch: Sendable {
       }, opaque: Unmanaged.passUnretained(self).toOpaque())
   }
 
-  /// The address of the context that is watched.
+  /// The address of the libavformat context whose reads are watched.
   private let context = Atomic<UInt>(0)
 
   /// The read position in the file, in bytes.

@@ -107,7 +107,8 @@ struct AudioExportPlan: Sendable {
       let range = AudioRetimer.sampleRates
       return isRetimed ? min(max(rate, range.lowerBound), range.upperBound) : rate
     }
-    // The rates of ISO/IEC 14496-3, table 1.18, without 7350 Hz, which few players support.
+    // The sampling rates of AAC in ISO/IEC 14496-3, table 1.18, without 7350 Hz, which few players
+    // support.
     let rates = [
       8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 64_000, 88_200, 96_000,
     ]

@@ -119,7 +119,8 @@ struct FlickerRemoval: Sendable {
       side.prefix { value in value.map { $0 < own * cut && own < $0 * cut } ?? true })
   }
 
-  /// Returns the value at x = 0 of the straight line with the least squared error.
+  /// Returns the value at x = 0 of the straight line that fits the points with the least squared
+  /// error.
   private static func valueAtZero(_ points: [(x: Double, y: Double)]) -> Double {
     let count = Double(points.count)
     let meanX = points.reduce(0) { $0 + $1.x } / count

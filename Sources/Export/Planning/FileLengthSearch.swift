@@ -10,7 +10,7 @@ import OvercrankMediaCore
 struct FileLengthSearch {
   private struct Attempt {
     let crf: Double
-    /// The base-2 logarithm of the ratio of the file size to the limit.
+    /// The base-2 logarithm of the ratio of the attempt's file size to the permitted size.
     let excess: Double
   }
 
@@ -35,7 +35,8 @@ struct FileLengthSearch {
   private static let aim = log2(0.95)
   /// An attempt whose file has at least 90 % of the permitted size is kept.
   private static let least = log2(0.9)
-  /// If the factors of two attempts differ by less than this, no attempt between them is useful.
+  /// If the constant rate factors of two attempts differ by less than this, no attempt between them
+  /// is useful.
   private static let narrowest = 0.1
 
   init(limit: Int64, crf: Int) {
@@ -98,7 +99,7 @@ struct FileLengthSearch {
     // If the first attempt is not too large, it is kept and no other attempt is needed.
     guard let tooLarge else { return }
     guard let tooSmall else {
-      // In H.264 and HEVC, a factor greater by about 6 halves the file size.
+      // In H.264 and HEVC, a constant rate factor greater by about 6 halves the file size.
       let steps = max(0.5, 6 * (tooLarge.excess - Self.aim))
       crf = min(Self.greatestFactor, tooLarge.crf + steps)
       if attemptCount + 1 >= Self.maximumAttempts { crf = Self.greatestFactor }

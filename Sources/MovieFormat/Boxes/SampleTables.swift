@@ -59,7 +59,7 @@ package struct SampleTables {
         tracksInOrder.append(true)
         plainTracks.append(true)
       case BoxType.sampleDescriptions:
-        // The number of sample descriptions follows the version and the flags.
+        // The number of sample descriptions follows the version and the flags of the box.
         let head = file.file.read(8, at: box.start + box.headBytes)
         if head.suffix(4) != [0, 0, 0, 1] { excludeLastTrack() }
       case let type where Self.sampleProperties.contains(type): excludeLastTrack()

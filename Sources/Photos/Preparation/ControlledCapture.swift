@@ -138,8 +138,8 @@ final class ControlledCapture: Sendable {
     _ request: PhotoRequest, _ channel: PhotoChannel, isStoppable: Bool = false
   ) throws(MediaError) {
     guard channel.post(request) else { throw .noCamera(id) }
-    // If the capture was stopped just before this request was sent, the stop had no effect, so it
-    // is repeated.
+    // If the capture was stopped just before this request was sent, the stop had no effect, so the
+    // stop is repeated.
     if isStoppable, !processor.isWanted(id) {
       _ = channel.post(PhotoRequest(action: .stop, id: id))
     }
