@@ -116,7 +116,7 @@ struct ObjectTrackerTests {
     #expect(overlay.contains("polyline"))
   }
 
-  @Test func `Tracking one crossing of a regular grid is ambiguous`() throws {
+  @Test func `Tracking one of many identical grid crossings is ambiguous`() throws {
     let scratch = try Scratch()
     // A grid of equal lines moves: every crossing looks like every other.
     let asset = try PaintedMovie(width: 120, height: 90, rate: 60, count: 5)

@@ -12,7 +12,7 @@ struct PaintedMovie {
   var width = 64
   var height = 48
   var timescale: Int32 = 240_000
-  /// The time of each frame in ticks, and the end of the last.
+  /// The time of each frame in ticks, and the end of the last frame.
   var times: [Int64]
   var end: Int64
 

@@ -58,7 +58,7 @@ struct RepeatedFrameTests {
     #expect(found(clip).isEmpty)
   }
 
-  @Test func `Predicted frames without noise do not count as repeated`() {
+  @Test func `P and B frames without new noise do not count as repeated`() {
     // Two of three frames are predicted from the same neighbors and have no new noise.
     let clip = differences(120) { $0 % 3 == 0 ? (9, 1.5) : (0, 0) }.enumerated().map {
       index, difference -> FrameDifference? in

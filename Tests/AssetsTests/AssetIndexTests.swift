@@ -8,7 +8,7 @@ import Testing
 
 @testable import OvercrankAssets
 
-/// The index of a file, compared with the result of reading all of its packets.
+/// The packet index of a movie file, compared with the result of reading all of its packets.
 struct AssetIndexTests {
   private let directory: Scratch
 
@@ -57,7 +57,7 @@ struct AssetIndexTests {
     ("plain", 2), ("h264", 6), ("late", 6), ("one group", 2), ("reordered", 60), ("hevc", 5),
     ("fragments", 60), ("front", 2), ("ffv1", 60), ("mp4", 2), ("jittered", 40), ("audio", 20),
   ])
-  func `A movie header gives the same index as reading all packets`(
+  func `A movie header gives the same packet index as all packets`(
     name: String, maximum: Int
   ) throws {
     let recipe = recipe(name)

@@ -69,7 +69,7 @@ struct AssetReaderTests {
   ]
 
   @Test(arguments: Kind.allCases)
-  func `Decoded frames of a range come in presentation order`(kind: Kind) throws {
+  func `Decoded frames of a time range come in presentation order`(kind: Kind) throws {
     let asset = try asset(kind.recipe)
     let track = try #require(asset.tracks(of: .video).first)
     let frames = try #require(track.video).frames
@@ -133,7 +133,7 @@ struct AssetReaderTests {
     }
   }
 
-  @Test func `Reading a range of audio is exact to the sample`() throws {
+  @Test func `Reading a time range of audio is exact to the sample`() throws {
     let asset = try asset(.constant(240, count: 150))
     let track = try #require(asset.tracks(of: .audio).first)
     // A range has the samples from its start up to its end. The sample at the end is not included.

@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// The properties that a file states.
+/// The properties that a movie file states.
 struct AssetTests {
   private let directory: Scratch
 

@@ -130,7 +130,7 @@ struct BadFileTests {
       [0, 0, 0, 0], [0xFF, 0xFF, 0xFF, 0xFF], [0x7F, 0xFF, 0xFF, 0xFF], [0x80, 0, 0, 0],
       [0, 0, 0, 1], [0, 1, 0, 0],
     ]
-    // In a fragmented file the index is spread over the file; in a plain one it is at the end.
+    // In a fragmented file the index is spread over the file; without fragments it is at the end.
     let region = part == 3 ? 4..<content.count - 4 : index.lowerBound..<content.count - 4
     for number in 0..<75 {
       var damaged = content

@@ -5,7 +5,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Movies whose boxes and samples disagree about the length.
+/// Movies whose boxes and samples disagree about the duration of the movie.
 struct FragmentLengthTests {
   private let directory: Scratch
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import OvercrankAssets
 
-/// Raw frames that are decoded ahead, compared with frames that are decoded one by one.
+/// Raw video frames that are decoded ahead, compared with frames that are decoded one by one.
 struct RawFrameSequenceTests {
   private let directory: Scratch
 
@@ -25,7 +25,7 @@ struct RawFrameSequenceTests {
   }
 
   @Test(arguments: ["h264", "mjpeg"], [PixelFormat.yuv420p, .gray, .rgb24])
-  func `A raw frame read in parts equals the frame read at once`(
+  func `A raw video frame read in parts equals one read at once`(
     codec: String, format: PixelFormat
   ) throws {
     for extra in [0, 34] {
@@ -51,7 +51,7 @@ struct RawFrameSequenceTests {
   }
 
   @Test(arguments: ["h264", "mjpeg"])
-  func `A raw frame sequence reports an error at the failed frame`(codec: String) throws {
+  func `Reading raw video frames fails only at a number out of range`(codec: String) throws {
     let asset = try asset(codec)
     for count in 0..<4 {
       var frames = try RawFrameSequence(asset, frames: Array(0..<40), as: .gray)

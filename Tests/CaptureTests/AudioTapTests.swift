@@ -40,7 +40,7 @@ private struct Source {
 }
 
 struct AudioTapTests {
-  /// A block in the reference model, which lists all blocks.
+  /// An audio block in the reference model, which lists all blocks of the stream.
   private struct Known {
     let position: Int64
     let stream: Int
@@ -48,7 +48,7 @@ struct AudioTapTests {
     let gap: AudioGap.Cause?
   }
 
-  /// The reference model of the tap.
+  /// The reference model of the audio tap.
   ///
   /// It keeps the newest blocks whose total length does not exceed the capacity.
   private struct Model {

@@ -42,7 +42,7 @@ struct CameraAdjustmentTests {
     #expect(try controls.isAdjustingExposure == false)
   }
 
-  @Test func `A camera adjustment ends after three unchanged readings`() {
+  @Test func `A camera adjustment ends after three equal control readings`() {
     var detector = AdjustmentDetector()
     var events: [[CameraAdjustment]] = []
     for exposure: Int64 in [9, 9, 8, 7, 7, 6, 6, 6, 6, 6, 5] {

@@ -114,7 +114,7 @@ struct CaptureLoopTests {
   }
 
   @Test(arguments: [(1 << 32, 0), (1 << 31, 6), (1 << 32, 6), (18_446_744_073_709_552, 0)])
-  func `A driver clock that wraps causes no gaps or wrong intervals`(
+  func `A driver clock wrap causes no gaps or wrong frame intervals`(
     count: Int64, zeros: Int
   ) throws {
     let rate = FrameRate(60)
@@ -255,7 +255,7 @@ struct CaptureLoopTests {
   }
 
   @Test(arguments: [false, true])
-  func `A take copies frames if another output keeps the buffers`(isAlone: Bool) throws {
+  func `A take copies frames if another output keeps camera buffers`(isAlone: Bool) throws {
     let rate = FrameRate(240)
     let frames = try (0..<Int64(4)).map { index in
       ScriptedDriver.Step.frame(try observation(index, rate), byteCount: 64)

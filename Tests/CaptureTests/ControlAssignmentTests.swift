@@ -149,7 +149,7 @@ struct ControlAssignmentTests {
     #expect(driver.writes == [])
   }
 
-  @Test func `A failed control write undoes the control writes before`() throws {
+  @Test func `A failed control write undoes the earlier control writes`() throws {
     driver.change { $0.writeErrors[.lock3A] = 5 }
     let error = try #require(throws: MediaError.self) {
       try set("gain=10", "horizontal_flip=1", "3a_lock=1")

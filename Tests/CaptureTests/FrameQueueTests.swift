@@ -68,7 +68,7 @@ struct FrameQueueTests {
     #expect(excess.load(ordering: .relaxed) == 0)
     #expect(next == count)
     #expect(damaged == 0)
-    // A second call also reports the end.
+    // A second call also reports the end of the frames.
     #expect(queue.withNextFrame { $0.observation.sequence } == nil)
   }
 

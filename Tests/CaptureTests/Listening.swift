@@ -13,7 +13,7 @@ struct Listening {
   let input: MicrophoneInput
   let output = AudioDataOutput()
   let session: CaptureSession
-  /// A signal for each further period that the card may deliver.
+  /// A signal for each further audio period that the card may deliver.
   let credits = DispatchSemaphore(value: 0)
 
   static let rate = 48_000

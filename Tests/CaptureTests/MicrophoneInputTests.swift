@@ -58,7 +58,8 @@ struct MicrophoneInputTests {
         next += gap.sampleCount
       }
       #expect(block.position == next)
-      // The card keeps counting during a gap, so a position is exact only if the gap lengths are.
+      // The audio card keeps counting samples during a gap, so a position is exact only if the gap
+      // lengths are.
       #expect(block.samples(ofChannel: 0).first == Float(Listening.value(next, 0)))
       let time = listening.card.nanoseconds(ofSample: next, rate: Listening.rate)
       let stamp = try block.presentationTimeStamp.nanoseconds(.halfAwayFromZero)

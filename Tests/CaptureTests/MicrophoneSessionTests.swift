@@ -13,7 +13,7 @@ import Testing
 /// Serialized, since capture threads have real-time priority where the system allows it.
 @Suite(.serialized)
 struct MicrophoneSessionTests {
-  @Test func `Unplugging interrupts a session but an I/O error does not`()
+  @Test func `An unplugged microphone interrupts a session and EIO ends it`()
     async throws
   {
     func events(_ kind: FakeAudioCard.Fault.Kind) async throws -> ([SessionEvent], CaptureDevice) {

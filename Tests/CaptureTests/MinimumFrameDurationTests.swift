@@ -80,7 +80,8 @@ struct FrameRateRequest: Sendable {
     let numbers = taken.map { Int($0.sequence) }
     #expect(numbers == Array(stride(from: 0, to: 120, by: request.step)))
     let minimum = 1_000_000 / Int64(request.requested)
-    // Jitter may make intervals shorter only where the minimum is a whole number of periods.
+    // Jitter may make an interval shorter than the minimum, but only if the minimum is a whole
+    // number of the camera's frame periods.
     let isWhole = request.camera % Int64(request.requested) == 0
     let allowed = isWhole ? jitter * 2 * 1_000 / request.camera + 2 : 0
     for (earlier, later) in zip(numbers, numbers.dropFirst()) {

@@ -23,7 +23,7 @@ import Testing
     return try SyntheticDriver(settings: settings, bufferCount: 4)
   }
 
-  /// Takes frames and returns their observations.
+  /// Takes frames and returns the sequence number and time of each.
   private func stamps(_ count: Int, of driver: SyntheticDriver) throws -> [FrameObservation] {
     try driver.start(keeping: [])
     defer { driver.stop() }

@@ -21,7 +21,7 @@ private struct SlowLine {
     slope = (1_000_000_000, Int128(rate))
   }
 
-  /// The sums of all x, all y, all x·x, all x·y.
+  /// The sums of x, y, x·x and x·y over all timestamps: x is the sample number and y the time.
   private var sums: (x: Int128, y: Int128, xx: Int128, xy: Int128) {
     var sums: (x: Int128, y: Int128, xx: Int128, xy: Int128) = (0, 0, 0, 0)
     for stamp in stamps {

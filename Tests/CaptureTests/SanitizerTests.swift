@@ -56,7 +56,7 @@ struct SanitizerTests {
   }
 
   @Test(.enabled(if: mistake == "overrun", whyNot))
-  func `The address sanitizer reports a read past the end`() {
+  func `The address sanitizer reports a read past an allocation`() {
     let memory = Self.memory(count: 16)
     print(memory[16])
     memory.deallocate()

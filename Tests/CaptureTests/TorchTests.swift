@@ -111,7 +111,8 @@ struct TorchTests {
     let gray = [Double](repeating: 100, count: 8)
     #expect(see(gray, at: 0) == nil)
     #expect(see(gray.map { $0 + 5 }, at: 1) == nil)
-    // A change in one part of eight is too little. A change in two parts is enough.
+    // A brightness change in one of the eight image parts is too little. In two parts, it is
+    // enough.
     #expect(see([200] + gray.dropFirst(), at: 2) == nil)
     let moved = see([200, 200] + gray.dropFirst(2), at: 3)
     #expect(moved?.changedShare == 0.25)

@@ -177,7 +177,7 @@ struct SyntheticCameraTests {
     #expect(error.code == .noMatchingFormat)
   }
 
-  @Test func `The error reports that other options exclude every mode`() throws {
+  @Test func `An error reports a filter that excludes every camera mode`() throws {
     let device = try CaptureDevice.named("synthetic:640x480@60/mjpg")
     let error = try #require(throws: MediaError.self) {
       try device.format(matching: .any) { !$0.isCompressed }

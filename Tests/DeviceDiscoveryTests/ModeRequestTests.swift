@@ -63,7 +63,8 @@ struct ModeRequestTests {
       // The first rate is inside a range. The others are near an end of the range.
       ("@20/grey", "640x480@20/grey"), ("@50.01/grey", "640x480@50/grey"),
       ("@49.99/grey", "640x480@4999/100/grey"), ("@51/grey", "-"),
-      // A camera makes 120.101 fps of 120, which match. 60 and 59.94 do not match.
+      // A camera delivers 120.101 fps if 120 fps are requested, and these rates match. 60 fps and
+      // 59.94 fps do not match.
       ("@120", "320x240@120101/1000/yuyv"), ("@60/yuyv", "-"), ("@59.94/mjpg", "-"),
       ("@60.01", "640x480@60/mjpg"), ("/yv12", "-"), ("1x1", "-"),
     ])

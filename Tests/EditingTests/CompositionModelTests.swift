@@ -26,7 +26,8 @@ struct CompositionModelTests {
         try Self.edit(&composition, &edited, sources, &random)
         model = edited
       } catch let error as MediaError {
-        // An edit is refused only if its times do not fit, and then it changes nothing.
+        // An edit is refused only if a `MediaTime` cannot store one of its times, and then it
+        // changes nothing.
         #expect(error.code == .notExact)
         #expect(composition == before)
         refused += 1
@@ -55,7 +56,7 @@ struct CompositionModelTests {
       do {
         try Self.move(&composition, &edited, &random)
       } catch let error as MediaError {
-        // A sum of many odd fractions may not fit a time.
+        // A sum of many odd fractions may not fit in a `MediaTime`.
         #expect([.notExact, .cutInRamp, .overflow].contains(error.code))
         if error.code != .overflow { #expect(composition == before) }
         continue

@@ -17,7 +17,7 @@ struct Model {
   var duration = Rational.zero
   var visibleFrame: (Rational) throws -> VisibleFrame? {
     get { exactVisibleFrame }
-    // An instant with a number that does not fit is not compared.
+    // An instant that does not fit in a `Rational` is not compared with the composition.
     set { exactVisibleFrame = { try newValue($0.checked("an instant of the model")) } }
   }
   private var exactVisibleFrame: (Rational) throws -> VisibleFrame? = { _ in nil }
@@ -71,7 +71,7 @@ struct Model {
     let old = visibleFrame
     let (from, to) = (ramp.from.fraction, ramp.to.fraction)
     let start = range.start.seconds
-    // With both easings, the mean speed is the mean of the two speeds.
+    // With both easings, the mean speed of a ramp is the mean of its first and last speed.
     let length = range.duration * Rational(2) / (from + to)
     let change = length - range.duration
     duration = duration + change
@@ -118,7 +118,7 @@ extension Composition {
 }
 
 extension TimeRange {
-  /// A range between two whole numbers of units.
+  /// A time range between two whole numbers of units of 1/`timescale` s.
   static func of(_ start: Int64, _ end: Int64, per timescale: Int32 = 1) throws -> TimeRange {
     try TimeRange(
       start: MediaTime(start, over: timescale),

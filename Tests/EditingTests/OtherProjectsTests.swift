@@ -85,7 +85,7 @@ struct OtherProjectsTests {
     #expect(throws: MediaError.self) { try read(Self.list, rate: 10) }
   }
 
-  @Test func `Drop-frame and camera time codes map to times in the file`() throws {
+  @Test func `Drop-frame and camera timecodes map to times in the media`() throws {
     let hours = """
       001  A001     V     C        01:00:02:00 01:00:03:00 00:00:00:00 00:00:01:00
       * FROM CLIP NAME:  first.mov

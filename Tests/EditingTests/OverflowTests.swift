@@ -50,7 +50,8 @@ struct OverflowTests {
       else { continue }
       attempt { () throws(MediaError) in
         let mapping = try TimeMapping(source: source, target: target)
-        // A result that does not fit is an invalid number. Converting it to a time throws.
+        // A result that does not fit in a `Rational` is an invalid number. Converting it to a time
+        // throws.
         for moved in [
           mapping.targetSeconds(of: one.seconds), mapping.sourceSeconds(of: two.seconds),
         ]
@@ -124,7 +125,7 @@ struct OverflowTests {
   }
 
   @Test(
-    "An extreme edit succeeds or changes nothing", arguments: 0..<60 as Range<UInt64>)
+    "An edit with extreme times succeeds or changes nothing", arguments: 0..<60 as Range<UInt64>)
   func edits(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let source = try MediaSource(path: "a", duration: MediaTime(.max, over: .max))

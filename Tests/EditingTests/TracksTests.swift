@@ -51,7 +51,7 @@ struct TracksTests {
     #expect(other.duration == MediaTime(seconds: 5))
   }
 
-  @Test func `An edit of all tracks stops at the end of a shorter track`() throws {
+  @Test func `An edit of all tracks affects a shorter track up to its end`() throws {
     var composition = Composition(clip)
     try composition.tracks[1].removeTimeRange(.of(2, 4))
     var scaled = composition

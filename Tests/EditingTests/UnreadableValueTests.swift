@@ -63,7 +63,7 @@ struct UnreadableValueTests {
     ("available.value", "available_range.start_time.value"),
     ("length.rate", "available_range.duration.rate"),
   ])
-  func `The error for a bad project number names track and time`(
+  func `An error for a bad number in a project gives track and time`(
     key: String, name: String
   ) throws {
     for value in ["1e308", "\"2\"", "null", "NaN", "-Infinity", "true", "[]", "{}"]

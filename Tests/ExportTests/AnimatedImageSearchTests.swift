@@ -14,7 +14,7 @@ struct AnimatedImageSearchTests {
   private static let frame = VideoSize(width: 64, height: 48)
 
   @Test(arguments: [VideoEncoding.gif, .webp(), .webp(quality: 50), .webp(quality: 20)])
-  func `A GIF or WebP size search finds the best settings that fit`(encoding: VideoEncoding)
+  func `Finds the best GIF or WebP settings within a file size limit`(encoding: VideoEncoding)
     throws
   {
     let steps = AnimatedImageSearch(limit: 1, encoding).steps
@@ -40,7 +40,7 @@ struct AnimatedImageSearchTests {
     #expect(error?.code == .fileLengthRefused)
   }
 
-  @Test func `A GIF or WebP size search ends even if sizes vary at random`() throws {
+  @Test func `A GIF or WebP size search ends even if file sizes are random`() throws {
     var random = SeededGenerator(seed: 3)
     for _ in 0..<500 {
       var search = AnimatedImageSearch(limit: 1_000, .gif)

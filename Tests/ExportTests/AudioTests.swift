@@ -169,7 +169,7 @@ struct AudioTests {
     let composition = try asset.retimed([(range(1_000, 1_500), speed(1, 4))])
     var settings = try settings(algorithm)
     if algorithm == .lowQuality {
-      // The algorithm does not support 1/4 speed.
+      // The low-quality algorithm does not support 1/4 speed.
       let error = #expect(throws: MediaError.self) {
         try ExportSession(composition, of: asset).export(settings)
       }

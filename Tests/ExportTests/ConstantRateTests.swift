@@ -111,7 +111,7 @@ struct ConstantRateTests {
     try export(Composition(asset), of: asset, settings(30), count: count)
   }
 
-  @Test func `A remainder below one timestamp tick adds no output frame`() throws {
+  @Test func `An end less than a tick after the last frame adds no frame`() throws {
     // 100 frames at 30 fps end at 3.333333 s. Rounded up to a whole tick, the end is a third of a
     // tick late.
     var recipe = MovieRecipe.constant(30, count: 100, timescale: 1_000_000)

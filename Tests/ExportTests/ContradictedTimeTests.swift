@@ -7,7 +7,8 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Files in which two frames have the same time, or a time contradicts the order of the decoder.
+/// Files in which two frames have the same time, or a presentation time contradicts the decoding
+/// order.
 ///
 /// `CopyJudge` decodes each source and each result with FFmpeg.
 struct ContradictedTimeTests {
@@ -37,7 +38,8 @@ struct ContradictedTimeTests {
       }
     }
 
-    /// The expression of the filter; nil if a table sets the times, or if the ticks are too coarse.
+    /// The expression of the `setts` filter; nil if a table sets the times, or if the ticks are too
+    /// coarse.
     var times: String? {
       switch self {
       case .pairAmongBFrames: "setts=pts=if(eq(N\\,9)\\,PTS-512\\,PTS)"
@@ -77,7 +79,7 @@ struct ContradictedTimeTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `Each frame is shown once even if timestamps conflict`(kind: Kind) async throws {
+  func `Each frame is shown once even if presentation times conflict`(kind: Kind) async throws {
     let asset = try await clip(kind)
     let frames = try #require(asset.videoTrack).frames
     #expect(frames.entries.count == 30)

@@ -129,8 +129,8 @@ struct EditListTests {
     let length = try #require(demuxer.index(ofTrack: 0).ticks)
     for (position, packet) in packets.enumerated() where Int64(position) != dropped {
       let (pts, dts) = (try #require(packet.pts), try #require(packet.dts))
-      // libavformat reports too long a duration for the last packet, by the decoding time before
-      // zero.
+      // libavformat reports too long a duration for the last packet: it adds the time by which
+      // decoding begins before zero.
       let duration = position == packets.count - 1 ? length + first - dts : packet.duration
       try writer.write(packet, track: number, pts: pts, dts: dts, duration: duration)
     }

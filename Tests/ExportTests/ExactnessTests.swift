@@ -233,7 +233,7 @@ private struct Plan {
             TimeRange(start: position, end: edited.duration), toDuration: length)
         }
       } catch let error as MediaError {
-        // A sum of many odd fractions may not fit a time. This range is then left out.
+        // A sum of many odd fractions may not fit in a `MediaTime`. This range is then left out.
         guard error.code == .notExact || error.code == .overflow else { throw error }
         count = max(1, count - 1)
       }
@@ -241,8 +241,8 @@ private struct Plan {
     self.composition = composition
   }
 
-  /// The frames that must be visible: each frame whose time overlaps a range, from its start in
-  /// that range.
+  /// The frames that must be visible: each frame whose display interval overlaps a range, from its
+  /// start in that range.
   ///
   /// A range edge within the timestamp precision of a frame's time counts as that time.
   private func wanted() throws -> [Wanted] {
@@ -303,8 +303,8 @@ private struct Plan {
         "a time error of \(report.maxTimeError.wholeNanoseconds) ns is reported")
     }
     if timescale < 240_000 { outcome.complaints.append("\(timescale) ticks a second") }
-    // The output must have an exact timescale if one fits. The timescale is the least common
-    // multiple of all times.
+    // The output must have an exact timescale if it is at most 10 million ticks per second. It is
+    // the least common multiple of the denominators of all times.
     if !outcome.isExact, try hasExactTimescale(wanted.map(\.time) + [end]) {
       outcome.complaints.append("an exact timescale would fit")
     }
@@ -347,8 +347,8 @@ private struct Plan {
     }
     if !strangers.isEmpty { try checkEncoded(report, wanted, ticks.map(Int64.init), &outcome) }
     guard seed % 5 == 0 else { return }
-    // Without the edit list, the frames hidden by the first cut come first, and then the same
-    // frames.
+    // Without the edit list, the frames hidden by the first cut come first, and then the frames
+    // that are shown with the edit list.
     let all = try await DecodedFrame.all(of: report.path, ignoringEditList: true).frames
     if all.suffix(frames.count).map(\.hash) != frames.map(\.hash) {
       outcome.complaints.append("other frames without the edit list")

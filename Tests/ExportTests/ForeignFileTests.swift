@@ -236,7 +236,8 @@ struct ForeignFileTests {
       #expect(try await CopyJudge.complaints(about: report.path, of: path) == [])
       #expect(report.framesCopied == Int64(frames.count))
       #expect(try Asset(path: report.path).videoTrack?.frameCount == frames.count)
-      // The edit list hides none of these frames, whether or not a decoder shows them.
+      // The edit list hides no frame of the export, whether or not a decoder shows the leading
+      // frames.
       let flags = try await FFmpeg.probe(report.path, "packet=flags", stream: "v:0")
       #expect(flags.count == frames.count && !flags.contains { $0.contains("D") })
     }

@@ -63,7 +63,8 @@ struct FrameRuleTests {
     let numbers = try Asset(path: report.path).numbers()
     let slots = composition.duration.seconds * rate.framesPerSecond
     let exact = try Int(slots.rounded(.towardPositiveInfinity))
-    // The last output frame may be missing if the rest is shorter than a source tick.
+    // The last output frame may be missing if the rest of the composition is shorter than a source
+    // tick.
     #expect(numbers.count == exact || numbers.count == exact - 1)
     let shown = try composition.shownTimes(of: asset, isForSlots: sampling == .hold)
     let times = numbers.indices.map { Rational(Int128($0 * below), over: Int128(above)) }
@@ -91,7 +92,8 @@ struct FrameRuleTests {
     _ due: inout [Int], _ slots: [Rational], _ times: [Rational], over composition: Composition,
     _ perSlot: Rational, segment: (Int) -> Int
   ) throws {
-    /// Whether a frame can be shown in the output frame before its time.
+    /// Moves a source frame to the last output frame before its time. Returns false if that is
+    /// impossible.
     func move(_ frame: Int, _ due: inout [Int]) throws -> Bool {
       guard let slot = slots.lastIndex(where: { $0 < times[frame] }), frame > 0 else {
         return false
@@ -102,8 +104,8 @@ struct FrameRuleTests {
         late * Rational(2) <= perSlot, holder < frame,
         segment(holder) == segment(frame)
       else { return false }
-      // The frame in this output frame must first move to another output frame, if no other output
-      // frame shows it.
+      // The source frame in this output frame must first move to another output frame, if no other
+      // output frame shows it.
       if due.count(where: { $0 == holder }) < 2 {
         guard try move(holder, &due) else { return false }
       }

@@ -262,7 +262,7 @@ struct MotionTests {
           }
         }
       } catch let error as MediaError {
-        // A sum of many odd fractions may not fit a time. This range is then left out.
+        // A sum of many odd fractions may not fit in a `MediaTime`. This range is then left out.
         #expect(error.code == .notExact || error.code == .overflow)
       }
     }

@@ -107,7 +107,7 @@ struct ReportedFrames {
 
 struct FrameTimelineTests {
   @Test(arguments: ReportedFrames.Fault.allCases, [240.0, 960, 119.88, 30])
-  func `Frames are numbered correctly despite one kind of fault`(
+  func `Frames get their true capture numbers despite one fault kind`(
     fault: ReportedFrames.Fault, rate: Double
   ) {
     for seed in 0..<20 {
@@ -124,7 +124,7 @@ struct FrameTimelineTests {
   }
 
   @Test(arguments: 0..<40)
-  func `Frames are numbered correctly despite all kinds of faults`(seed: Int) {
+  func `Frames get their true capture numbers despite all faults`(seed: Int) {
     var random = SeededGenerator(seed: UInt64(1_000 + seed))
     let reported = ReportedFrames(
       count: 20_000, period: 1e6 / 240, jitter: 0.3, faults: ReportedFrames.Fault.allCases,

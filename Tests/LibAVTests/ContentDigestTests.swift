@@ -15,7 +15,7 @@ struct ContentDigestTests {
     return size + Array(type.utf8) + [UInt8](repeating: 0, count: count - 8)
   }
 
-  @Test func `A digest changes with any index byte and sampled media bytes`() throws {
+  @Test func `A movie digest changes with any index or sampled media byte`() throws {
     let path = NSTemporaryDirectory() + "/overcrank-\(UUID().uuidString).mov"
     defer { try? FileManager.default.removeItem(atPath: path) }
     let (index, media) = (10 << 20, 10 << 20)

@@ -28,7 +28,7 @@ struct LibAVErrorTests {
     #expect(LibAVError(SystemError("sync", "clip.mov", EIO)).logLine == nil)
   }
 
-  @Test func `Only invalid data counts as damage that reading can skip`() {
+  @Test func `Only the FFmpeg error for invalid data counts as file damage`() {
     let codes = [CFFmpeg_INVALIDDATA, CFFmpeg_EXIT, -EIO, -ETIMEDOUT]
     let isDamage = codes.map { LibAVError("read", "a", code: $0).isDamage }
     #expect(isDamage == [true, false, false, false])

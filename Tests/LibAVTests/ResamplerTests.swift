@@ -4,7 +4,7 @@ import OvercrankLibAV
 import Testing
 
 struct ResamplerTests {
-  @Test func `The resampler rejects invalid rates and channel counts`() throws {
+  @Test func `The resampler rejects invalid sample rates or channel counts`() throws {
     for (input, output, channels) in [(0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, 65), (262_144, 1, 1)]
     {
       let error = #expect(throws: ResamplerError.self) {

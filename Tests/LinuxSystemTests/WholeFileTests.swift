@@ -215,7 +215,7 @@ struct WholeFileTests {
 
 /// The exit of a process that has unfinished files.
 struct UnfinishedFilesTests {
-  @Test func `An early exit removes only the unfinished files`() async {
+  @Test func `An early process exit removes only its unfinished files`() async {
     await #expect(processExitsWith: .exitCode(7)) {
       let scratch = try Scratch()
       let part = try WholeFile(creating: scratch.file("a"), overwrites: false)

@@ -71,7 +71,7 @@ extension SeededGenerator {
     return Rational(int128(), over: below)
   }
 
-  /// Two fractions whose sum fits only after it is reduced.
+  /// Two fractions whose sum fits in a `Rational` only after it is reduced.
   ///
   /// Before the reduction, half of the sums need 256 bits.
   mutating func cancellingRationals() throws -> (Rational, Rational) {

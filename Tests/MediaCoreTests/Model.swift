@@ -5,7 +5,8 @@ import OvercrankMediaCore
 
 /// A fraction of integers of unlimited size, the reference for exact results.
 ///
-/// It is reduced only to check whether a result fits, because reducing is slow.
+/// It is reduced only to check whether a result fits in the type under test, because reducing is
+/// slow.
 struct Fraction: CustomStringConvertible {
   let above: BigInt
   /// The denominator, above zero.

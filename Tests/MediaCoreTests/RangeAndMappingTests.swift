@@ -70,8 +70,8 @@ struct RangeAndMappingTests {
     forAll(.boundedMapping) { random in
       let bits = random.below(2) == 0 ? 53 : 32
       let scales = (0..<5).map { _ in Int32(1 + random.below(1_000_000)) }
-      // Up to 2^53 ticks, both ends of a range have one timescale. Below 2^32 ticks, all five times
-      // may have different timescales.
+      // Up to 2^53 ticks, both ends of a range have the same timescale. Below 2^32 ticks, the ends
+      // of both ranges and the mapped time may have five different timescales.
       let source = try random.range(bits, scales[0], bits == 53 ? scales[0] : scales[1])
       let target = try random.range(bits, scales[2], bits == 53 ? scales[2] : scales[3])
       guard let source, let target else { return nil }

@@ -8,6 +8,7 @@ struct RoundingTests {
   @Test(
     "Each rounding mode is exact for halves and thirds",
     arguments: [
+      // The columns are the times in seconds that are rounded to whole seconds:
       //                                 -1.5 -0.5  0.5  1.5  -4/3 -1/3  1/3  4/3  -5/3 -2/3 2/3 5/3
       (TimeRounding.halfAwayFromZero, [-2, -1, 1, 2, -1, 0, 0, 1, -2, -1, 1, 2]),
       (.towardZero, [-1, 0, 0, 1, -1, 0, 0, 1, -1, 0, 0, 1]),

@@ -287,7 +287,7 @@ struct LivePhotoTests {
     #expect(try scratch.names() == ["a.jpg"])
   }
 
-  @Test func `Refuses a Live Photo without file or in a burst or disabled`() async throws {
+  @Test func `Refuses Live Photos in bursts or without file or if disabled`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     var memory = PhotoSettings()
     memory.livePhoto = LivePhotoSettings()

@@ -56,7 +56,7 @@ struct DecodeJobTests {
     #expect(try #require(next.given.first) >= due(rate: 1) - next.given.count)
   }
 
-  @Test func `A reverse decode job stops if its other frames are past`() throws {
+  @Test func `A reverse decode job stops if its remaining frames are past`() throws {
     try stage.player.setRate(-1)
     let (job, given) = try decode(each: 5)
     #expect(job.frames.count >= 4 && given == job.frames)
@@ -113,7 +113,7 @@ struct DecodeJobTests {
     #expect(given == job.frames)
   }
 
-  @Test func `The player opens its two decoders for the first frame`() throws {
+  @Test func `The player opens both its decoders before the first frame`() throws {
     let core = stage.player.core
     stage.work()
     #expect(core.openDecoderCount == 2)

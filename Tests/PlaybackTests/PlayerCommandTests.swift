@@ -296,7 +296,7 @@ struct PlayerCommandTests {
     #expect(stage.player.ledger.due == 48 && stage.player.ledger.isBalanced)
   }
 
-  @Test func `An empty display counts as current in a composition gap`()
+  @Test func `In a composition gap the player counts no frame as current`()
     throws
   {
     let asset = try Movies.painted(scratch)

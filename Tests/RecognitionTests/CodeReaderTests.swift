@@ -13,7 +13,7 @@ struct CodeReaderTests {
   /// Testing all images takes minutes. `Benchmarks/Codes` also measures processor time and other
   /// code readers.
 
-  @Test func `Reads most generated codes and no wrong text twice`() async throws {
+  @Test func `Most codes are read and no wrong text appears in two frames`() async throws {
     let count = String(RunSize.cases(30, full: 996))
     let set = try await CodeFrames("--sample", count)
     // The same scenes with other noise, as in the next frame of a camera. A text that is wrong in

@@ -97,7 +97,7 @@ struct FaceModelTests {
       (numbers.windowWidth, numbers.windowHeight) = (4 * cells, 4 * cells)
       (numbers.layerWidth, numbers.layerHeight, numbers.viewCount) = (8, 8, viewCount)
       (numbers.overlap, numbers.covered) = (1, 1)
-      // A view has weights for 31 planes, and then a threshold.
+      // A view of the detector has weights for 31 feature planes, and then a threshold.
       let view = [Double](repeating: 1e-3, count: 31 * cells * cells) + [-1e6]
       numbers.weights = (0..<viewCount).flatMap { _ in view }
       return try scratch.write(StoredDetector.bytes(numbers), as: "\(cells)x\(viewCount).svm")

@@ -25,7 +25,7 @@ struct AssetWriterKillTests {
   /// The program that is killed: it appends frames and audio forever, and prints how many frames
   /// are stored.
   @Test(.enabled(if: ProcessInfo.processInfo.environment[variable] != nil))
-  func `Writes movie frames until killed`() throws {
+  func `The helper of the kill test writes frames until killed`() throws {
     let path = try #require(ProcessInfo.processInfo.environment[Self.variable])
     let images = try Self.images()
     let video = try AssetWriterInput(
@@ -65,7 +65,8 @@ struct AssetWriterKillTests {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
     process.arguments = [
-      "--testing-library", "swift-testing", "--filter", "Writes movie frames until killed",
+      "--testing-library", "swift-testing", "--filter",
+      "The helper of the kill test writes frames until killed",
     ]
     process.environment = ProcessInfo.processInfo.environment.merging([variable: path]) { $1 }
     let pipe = Pipe()

@@ -65,7 +65,7 @@ struct AssetWriterTests {
     #expect(try !holdsBox("moof", path))
   }
 
-  @Test func `An asset writer refuses damaged frames and repeated times`() throws {
+  @Test func `An asset writer refuses damaged frames and equal timestamps`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     let images = try ScriptedCamera(100).images(0..<6)

@@ -136,7 +136,7 @@ struct FaultyCameraTests {
     let asset = try Asset(path: scratch.file("take.mov"))
     let tagged = try #require(asset.captureFrameRate?.rate.doubleValue)
     #expect(abs(tagged - 1_000_000 / 8_331) < 1e-3)
-    // The same test with a rate that is not a short fraction.
+    // The same test with a frame rate that is not a short fraction.
     let uneven = (0..<3_000).map {
       ScriptedDriver.Step.frameWithBytes(
         FrameObservation(sequence: UInt32($0), microseconds: Int64($0) * 8_331 + ($0 == 0 ? 0 : 8)),

@@ -144,7 +144,7 @@ import Testing
     let output = try MovieFileOutput(session: session, settings: settings)
     var triggers = TriggerSettings(
       preDuration: MediaTime(seconds: 3), postDuration: MediaTime(microseconds: 100_000))
-    // The limit holds only a few frames, so the ring buffer has only a few blocks.
+    // The memory limit allows only a few frames, so the ring buffer has only a few blocks.
     triggers.memoryLimit = 4 << 20
     let report = try output.record(on: triggers)
     #expect(report.ledger.expected == 960 && report.ledger.evicted == 960)

@@ -12,7 +12,7 @@ import Testing
 
 /// The reason why a take stopped, which does not depend on whether its file is playable.
 struct StopReasonTests {
-  /// A limit, and the stop reason of a take that reaches it.
+  /// A limit of a recording, and the stop reason of a take that reaches it.
   enum Limit: CaseIterable {
     case duration, frames, size
 

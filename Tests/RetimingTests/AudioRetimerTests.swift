@@ -127,7 +127,7 @@ struct AudioRetimerTests {
     try render([], nil)
   }
 
-  @Test func `The audio retimer refuses a read of too few samples`()
+  @Test func `The audio retimer refuses a read that gives too few samples`()
     throws
   {
     struct Stop: Error {}

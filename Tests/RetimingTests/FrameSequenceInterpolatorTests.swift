@@ -54,7 +54,7 @@ struct FrameSequenceInterpolatorTests {
     try texture.frame(Self.width, Self.height, movedBy: moved)
   }
 
-  @Test func `The output at a capture time is the captured frame itself`() throws {
+  @Test func `Interpolation at a capture time gives the captured frame`() throws {
     let images = try (0..<3).map { try frame(Double($0) * 6) }
     let made = try outputs(inputs(images))
     #expect(made.map(\.count) == [1, 1, 1, 1, 1, 1, 1, 1, 4])

@@ -22,7 +22,8 @@ struct LowQualityTests {
       [.of(2000, 12_000, at: speed)], of: .sine(1000, length: 20_000))
     let samples = rendering.samples[0]
     #expect(rendering.report.snapped.isEmpty)
-    // The sample count is rounded to the nearest. 12 000 samples at 0.666667 are 17 999.99 samples.
+    // The sample count is rounded to the nearest. 12 000 samples at 0.666667 times the speed become
+    // 17 999.99 samples.
     #expect(samples.count == Int((12_000 * Double(below) / Double(above)).rounded()))
     let step = 2 * .pi * 1000.0 / 48_000
     let middle = 1500..<samples.count - 1500

@@ -173,7 +173,7 @@ struct OnsetTests {
     var samples = [Float](repeating: 0, count: 4000)
     var random = SeededGenerator(seed: 6)
     for index in samples.indices { samples[index] = .random(in: -0.1...0.1, using: &random) }
-    // A bump at sample 1000, and the same bump at 2037 and 1950.
+    // A bump of the signal at sample 1000, and the same bump at samples 1950 and 2037.
     for index in 0..<40 {
       let bump = Float(sin(.pi * Double(index) / 40))
       for start in [1000, 2037, 1950] { samples[start + index] += bump }
@@ -243,7 +243,7 @@ struct OnsetTests {
     for frequency in [100.0, 1000, 8000, 12_000] {
       let step = 2 * .pi * frequency / 44_100
       let samples = (0..<2000).map { Float(0.5 * sin(step * Double($0))) }
-      // The wanted signal starts `rest` samples after sample 900.
+      // The signal to find starts `rest` samples after sample 900.
       let wanted = (0..<600).map { Float(0.5 * sin(step * (900 + Double($0) + rest))) }
       let found = CrossCorrelation.remainder(of: wanted, around: 900, in: samples)
       #expect((found - rest).magnitude < 0.001, "\(frequency) Hz: \(found)")

@@ -17,8 +17,8 @@ struct OutputFrameGridTests {
       // A duration that is one tick too long adds no frame. A little more than one tick does.
       ((12_801, 12_800), (30, 1), 12_800, 30), ((128_011, 128_000), (30, 1), 12_800, 31),
       ((12_801, 12_800), (30, 1), 12_801, 31),
-      // Here a tick is longer than an output frame. A rest of nearly a whole output frame adds one,
-      // and a rest below half adds none.
+      // Here a tick is longer than an output frame. A remainder of nearly a whole output frame adds
+      // one output frame, and a remainder below half adds none.
       ((29, 25), (30, 1), 25, 35), ((26, 25), (30, 1), 25, 31), ((59, 30), (25, 1), 30, 49),
     ])
   func counts(

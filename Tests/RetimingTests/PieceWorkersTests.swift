@@ -77,7 +77,7 @@ struct PieceWorkersTests {
       _ = try workers.serve(read)
       sched_yield()
     }
-    // Without the memory limit, other pieces would begin within 20 000 turns.
+    // Without the memory limit, other audio pieces would begin within 20 000 iterations.
     for _ in 0..<20_000 where begun.count < 9 {
       _ = try workers.serve(read)
       sched_yield()
@@ -99,7 +99,8 @@ struct PieceWorkersTests {
     let started = workers.start(0)
     let first = try #require(started)
     while try workers.serve({ _, start, count in
-      // A piece starts at a multiple of a million, except for a few samples that are read before.
+      // The source of each audio piece starts at a multiple of a million samples, except for a few
+      // samples that are read before.
       begun.insert((start + 500_000) / 1_000_000)
       return .silence(count, channelCount: 1)
     }) { sched_yield() }

@@ -29,7 +29,7 @@ struct RepeatedFrameDetectorTests {
     #expect(!judged([20, 14, 9, 6, 4, 2.5, 1.5]).contains(true))
   }
 
-  @Test func `A repeated frame is detected by difference ratio and size`() {
+  @Test func `Repeats are found by the size and ratio of frame differences`() {
     // Measured values: in the first pair, an encoder changed a repeated frame by much. In the
     // second pair, a genuine frame has about the same ratio of differences.
     #expect(judged([8.62, 2.7]) == [false, true])

@@ -5,9 +5,9 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// Extreme numbers.
+/// Extreme durations, sample rates and sample positions.
 ///
-/// Counts of samples and frames fit, or a typed error is thrown.
+/// Counts of samples and frames fit in an integer, or a typed error is thrown.
 struct RetimingOverflowTests {
   @Test(arguments: 0..<60 as Range<UInt64>)
   func `An extreme audio duration gives a sample count or throws`(seed: UInt64) throws {

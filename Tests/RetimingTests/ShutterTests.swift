@@ -134,7 +134,7 @@ struct ShutterTests {
     #expect(
       try scene.grid.frames(of: scene.times, until: end, .blend)
         == scene.grid.frames(of: scene.times, until: end, .blend, shutter: .full))
-    // A shutter time whose ticks do not fit is refused.
+    // A shutter angle that needs more ticks per output frame than an integer can hold is refused.
     let fine = try #require(ShutterAngle(exactly: Rational(1, over: .max)))
     let error = #expect(throws: MediaError.self) {
       try ShutterContent(of: scene.times, until: end, scene.grid, fine)

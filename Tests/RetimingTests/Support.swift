@@ -6,7 +6,7 @@ import OvercrankRetiming
 import TestSupport
 
 extension TimeRange {
-  /// A range between two whole numbers of units.
+  /// A time range between two whole numbers of units of 1/`timescale` s.
   static func of(_ start: Int64, _ end: Int64, per timescale: Int32 = 1) throws -> TimeRange {
     try TimeRange(
       start: MediaTime(start, over: timescale),

@@ -99,7 +99,7 @@ struct ContractErrorTests {
   /// The error codes of errors that the command itself creates: `CommandError(.usage, code:
   /// "usage", …`.
   ///
-  /// Each has one exit code and error code, or a choice of two.
+  /// An expression `a ? b : c` can choose between two exit codes or two error codes.
   private static func commandCodes(
     _ sources: [String], _ known: [String: Int32]
   ) throws -> [Row] {

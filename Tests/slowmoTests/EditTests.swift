@@ -48,7 +48,7 @@ struct EditTests {
     return frames.entries.map { "\($0.ticks) \($0.duration)" }
   }
 
-  @Test func `A missing or empty project fails with its exit code`() async throws {
+  @Test func `A missing project exits with 66 and an empty project with 65`() async throws {
     let scratch = try Scratch()
     _ = try scratch.write(Array("{}".utf8), as: "empty.otio")
     let missing = try await slowmo("edit", "no.otio", "-o", "a.mov", "--copy", in: scratch.path)

@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Raw frames that other programs read, with their times on another file descriptor.
+/// Raw video frames that other programs read, with their times on another file descriptor.
 struct RawFrameTests {
   private let scratch: Scratch
 

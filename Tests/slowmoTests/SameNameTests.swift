@@ -10,7 +10,7 @@ import Testing
 struct SameNameTests {
   /// A command that writes `t.mov`.
   private enum Writer: CaseIterable {
-    /// A camera at maximum pace, and a camera in real time.
+    /// Takes of a camera at maximum pace, and of a camera in real time.
     case fastTake, pacedTake
     /// A take whose file is rewritten when it ends.
     case faststartTake
