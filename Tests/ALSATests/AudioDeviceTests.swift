@@ -19,7 +19,7 @@ struct AudioDeviceTests {
   private static let settings = AudioSettings(
     layout: .s16, channelCount: 1, rate: 48_000, periodSize: 480, bufferSize: 4_800)
 
-  /// Runs a closure with a device that streams from a card.
+  /// Runs a closure with an audio device that streams from a fake audio card.
   private func withDevice(
     _ card: FakeAudioCard, _ body: (borrowing AudioDevice) throws -> Void
   ) throws {

@@ -85,7 +85,7 @@ extension Scratch {
 }
 
 extension SeededGenerator {
-  /// A number with a normal distribution of standard deviation 1.
+  /// A random number from a normal distribution with standard deviation 1.
   mutating func normal() -> Double {
     let radius = (-2 * log(Double.random(in: Double.leastNonzeroMagnitude...1, using: &self)))
       .squareRoot()

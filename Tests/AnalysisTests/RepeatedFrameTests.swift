@@ -24,7 +24,7 @@ struct RepeatedFrameTests {
     RepeatedFrames(differences).indices()
   }
 
-  @Test func `Finds single and consecutive repeats in a moving scene`() {
+  @Test func `Finds single and consecutive repeated frames during motion`() {
     let planted = [20, 21, 60] + Array(80...95)
     let clip = differences(150) { planted.contains($0) ? (3, 0) : (40 + Double($0 % 7), 1.2) }
     #expect(found(clip) == planted)

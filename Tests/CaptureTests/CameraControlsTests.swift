@@ -97,7 +97,7 @@ struct CameraControlsTests {
     try DeviceSystem.$calls.withValue(driver) { try CameraControls(path: "/dev/video0") }
   }
 
-  @Test func `Setting a manual exposure first turns auto exposure off`() throws {
+  @Test func `Auto exposure is turned off before a manual exposure is set`() throws {
     let driver = webcam()
     let controls = try controls(driver)
     #expect(try controls.exposureMode == .continuousAutoExposure)

@@ -13,7 +13,7 @@ import Testing
 
 /// Claims about the rotation, mirroring and stabilization of connections.
 @Suite(.serialized) struct ConnectionGeometryTests {
-  /// A camera that repeats one image of four quarters.
+  /// A camera that repeats one image with four quarters of different gray.
   private func session(
     _ layout: FrameDelivery.Layout, _ fourcc: String, _ image: [UInt8]
   ) throws -> CaptureSession {

@@ -154,7 +154,7 @@ struct DeviceConfigurationTests {
     }
   }
 
-  @Test func `A locked camera without an active format makes no input`() throws {
+  @Test func `Refuses an input of a locked camera without an active format`() throws {
     try onMachine("fixed-rate") { _ in
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       #expect(throws: MediaError.self) { try camera.lockForConfiguration().makeInput() }

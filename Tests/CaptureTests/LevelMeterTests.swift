@@ -39,7 +39,7 @@ struct LevelMeterTests {
     }
     let meter = LevelMeter(format)
     #expect(meter.levels.allSatisfy { $0.peakDBFS == -.infinity })
-    // The blocks have random lengths.
+    // The audio blocks have random lengths.
     var random = SeededGenerator(seed: UInt64(rate))
     var first = 0
     while first < rate {

@@ -75,7 +75,7 @@ struct MicrophoneInputTests {
   }
 
   @Test(arguments: 0..<5)
-  func `Audio times stay accurate despite jitter and overruns`(seed: Int) async throws {
+  func `Audio timestamps stay accurate despite jitter and overruns`(seed: Int) async throws {
     var random = SeededGenerator(seed: UInt64(seed) &+ 31)
     let drift = Int64.random(in: -200...200, using: &random)
     let faults = (0..<4).map { _ in

@@ -78,7 +78,7 @@ struct ScriptedSession {
     #expect(scripted.input.pool.heldCount == 0)
   }
 
-  @Test func `Cancelling one waiting task does not affect another`()
+  @Test func `Cancelling one wait for a frame does not end another wait`()
     async throws
   {
     let output = VideoDataOutput()
@@ -165,7 +165,7 @@ struct ScriptedSession {
     while scripted.input.pool.heldCount > 0 || output.keptCount > 0 { await Task.yield() }
   }
 
-  @Test func `Frames dropped as corrupt or as too soon are counted apart`()
+  @Test func `Drops of corrupt frames and by rate limit are counted apart`()
     async throws
   {
     let taken = DispatchSemaphore(value: 0)

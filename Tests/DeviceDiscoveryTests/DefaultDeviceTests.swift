@@ -152,7 +152,7 @@ struct DefaultDeviceTests {
     }
   }
 
-  @Test func `Missing authorization names the group that grants access`() throws {
+  @Test func `A denied authorization status names the group with access`() throws {
     let scratch = try Scratch()
     let capture = UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_STREAMING)
     let machine = StubDriver(scratch.path, ["camera": StubDriver.Node(capabilities: capture)])

@@ -15,7 +15,8 @@ struct FormatSelectionTests {
       (["640x480@59.94/yuyv", "320x240@60/yuyv"], "320x240@60/yuyv"),
       (["640x480@119.88/mjpg", "640x480@120/yuyv"], "640x480@120/yuyv"),
       (["640x480@120/mjpg", "640x480@1201:10/yuyv"], "640x480@1201/10/yuyv"),
-      // Among formats of equal rate, the order is: area, color model, bits per pixel, driver.
+      // Among formats of equal rate, the order is: area, color model, bits per pixel, and the order
+      // in which the driver lists them.
       (["640x480@60/mjpg", "1280x720@60/grey"], "1280x720@60/grey"),
       (["640x480@60/ar24", "640x480@60/mjpg"], "640x480@60/mjpg"),
       (["640x480@60/y16", "640x480@60/yu12"], "640x480@60/yu12"),

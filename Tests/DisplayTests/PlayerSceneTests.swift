@@ -95,7 +95,7 @@ struct PlayerSceneTests {
     #expect(columns(.outside) == [12...312, 412...1_268])
   }
 
-  @Test func `A player scene always gives the same draw commands`() throws {
+  @Test func `Equal player scenes give the same draw commands`() throws {
     var scene = try Self.scene()
     #expect(scene.drawing == (try Self.scene().drawing))
     scene.position = 5

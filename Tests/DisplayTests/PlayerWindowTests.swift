@@ -117,7 +117,7 @@ struct PlayerWindowTests {
     // At the end of the first clip, both clips stand still.
     try stage.advance(by: 2_000_000_000)
     #expect(try stage.number(pane: 0) == 239 && stage.number(pane: 1) == 179)
-    // Commands of the second player change nothing.
+    // Commands to the second player, which follows the first, change nothing.
     stage.players[1].seek(to: .zero)
     try stage.refresh()
     #expect(try stage.number(pane: 1) == 179)

@@ -25,7 +25,7 @@ struct PointerGestureTests {
       found == [.beginScrub, .scrub(100), .scrub(200), .scrub(0), .endScrub])
   }
 
-  @Test func `A press on a thumbnail scrubs but not on the status line`() {
+  @Test func `A press scrubs on a thumbnail but not on the status line`() {
     #expect(
       actions([.pressed(.left, ViewPoint(x: 13, y: 621))]) == [.beginScrub, .scrub(1)])
     #expect(actions([.pressed(.left, ViewPoint(x: 13, y: 700))]).isEmpty)

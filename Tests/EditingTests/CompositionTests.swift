@@ -118,7 +118,7 @@ struct CompositionTests {
     }
   }
 
-  @Test func `Segments with gaps or overlaps are refused`() throws {
+  @Test func `Segments with gaps or overlaps between them are refused`() throws {
     let first = try TrackSegment(empty: .of(0, 1))
     #expect(try Composition(segments: [first]).duration == MediaTime(seconds: 1))
     for other in try [TrackSegment(empty: .of(2, 3)), TrackSegment(empty: .of(0, 3))] {

@@ -141,7 +141,7 @@ struct OpenTimelineTests {
       ])
   }
 
-  @Test func `A speed ramp that another program changed gives a warning`() throws {
+  @Test func `A project ramp changed by another program gives a warning`() throws {
     let clip = try source("a.mov")
     let ramped = try Composition.ramped(
       clip,

@@ -29,7 +29,7 @@ struct AnimatedImageTests {
     for (slot, start) in starts.enumerated() {
       let error = start.seconds - Rational(Int64(slot)) / rate.framesPerSecond
       greatest = max(greatest, error < .zero ? .zero - error : error)
-      // Half ticks are rounded up.
+      // A GIF tick is 1/100 s, and half ticks are rounded up.
       let tick = (Rational(Int64(slot) * 100) / rate.framesPerSecond + Rational(1, over: 2))
       #expect(start == MediaTime(Int64(try tick.rounded(.towardNegativeInfinity)), over: 100))
     }

@@ -44,7 +44,7 @@ struct ConvertedAudioTests {
     }
   }
 
-  /// The delay between the sweep and a result around an instant, in samples of the result.
+  /// The delay of exported audio against the sweep, around an instant, in samples of the export.
   private func delay(
     _ samples: [Float], at seconds: Double, from start: Double = 0, rate: Int = 48_000
   ) -> Int? {

@@ -208,7 +208,8 @@ struct MetadataTests {
   @Test func `Chapter times follow speed changes in every export mode`() async throws {
     let asset = try await chaptered()
     #expect(asset.chapters.map(\.title) == ["before", "the hit", "after"])
-    // The chapter “the hit” at a quarter of the speed, and later once more from its middle.
+    // The composition plays the chapter “the hit” at a quarter of the speed, and later once more
+    // from its middle.
     var composition = try asset.retimed([(range(300, 600), speed(1, 4))])
     try composition.insertTimeRange(
       range(450, 700), of: asset.mediaSource(), at: composition.duration)

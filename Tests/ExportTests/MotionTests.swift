@@ -46,7 +46,7 @@ struct MotionTests {
 
   /// Exports, and checks what is shown at instants inside each segment.
   ///
-  /// Within two ticks of a change, the frame before or after it may be shown.
+  /// Within two ticks of a frame change, the frame before or after it may be shown.
   @discardableResult
   private func check(
     _ composition: Composition, of assets: [Asset], instants: Int64 = 400,
@@ -176,7 +176,7 @@ struct MotionTests {
     #expect(found == (0..<30).reversed().map { $0 } + (30..<60).map { $0 })
   }
 
-  @Test func `Ramps and reversal show the source frame due at each time`()
+  @Test func `Speed ramps and reversal show the source frame that is due`()
     throws
   {
     let asset = try mjpeg()

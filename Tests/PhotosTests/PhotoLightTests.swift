@@ -41,7 +41,7 @@ struct PhotoLightTests {
 
   private func value(_ id: ControlID) -> Int64 { machine.controlValue(id.rawValue) }
 
-  @Test func `A photo bracket restores the exposure set before it`() async throws {
+  @Test func `An exposure bracket restores the exposure set before it`() async throws {
     try controls.setExposureModeCustom(
       duration: MediaTime(3, over: 1_000), gain: nil, rounding: .halfAwayFromZero)
     try await session.startRunning()
@@ -111,7 +111,7 @@ struct PhotoLightTests {
     await session.stopRunning()
   }
 
-  @Test func `A photo bracket that is stopped restores the exposure`() async throws {
+  @Test func `An exposure bracket that is stopped restores the exposure`() async throws {
     try await session.startRunning()
     var settings = PhotoSettings()
     settings.bracket = Array(repeating: .automatic(bias: 500), count: 1_000)

@@ -19,7 +19,7 @@ struct PlayerCommandTests {
   private static let commandCount =
     ProcessInfo.processInfo.environment["OVERCRANK_PLAYER_COMMANDS"].flatMap { Int($0) } ?? 400
 
-  /// A model of the position, which moves at one rate from a given time.
+  /// A model of the playhead position, which moves at one rate from a given time.
   ///
   /// It is computed without the player.
   private struct Model {
@@ -48,7 +48,7 @@ struct PlayerCommandTests {
     }
   }
 
-  /// Gives a random command, and compares the position with the model after it.
+  /// Gives a random command, and compares the playhead position after the command with the model.
   private func command(
     _ stage: Stage, _ random: inout SeededGenerator, _ edits: [Composition]
   ) throws {
@@ -140,7 +140,7 @@ struct PlayerCommandTests {
     }
   }
 
-  @Test func `Commands from several threads leave the player consistent`() async throws {
+  @Test func `Commands from several threads never corrupt the player state`() async throws {
     let asset = try Movies.painted(scratch, hasAudio: true)
     let clock = VirtualClock()
     var settings = PlayerSettings()

@@ -36,7 +36,7 @@ struct FaceModelTests {
     var numbers = try FaceModel(path: FaceImages.model).numbers
     numbers.weights.removeSubrange(3_101...)
     numbers.viewCount = 1
-    // The window has the same number of cells, and each is twice as large.
+    // The detection window has the same number of cells, and each cell is twice as large.
     numbers.cellSize = 16
     (numbers.windowWidth, numbers.windowHeight) = (160, 160)
     // Trailing bytes are ignored: the Python module stores two more numbers.
@@ -62,7 +62,7 @@ struct FaceModelTests {
       ("text.svm", Array("no model at all".utf8), "not an object detector"),
       ("zeros.svm", [UInt8](repeating: 0, count: 4_096), "not an object detector"),
       ("model.tflite", [0x1C, 0, 0, 0] + Array("TFL3".utf8), "not an object detector"),
-      // The weights belong to a window of another size.
+      // The weights belong to a detection window of another size.
       (
         "window.svm", Array(stored[..<12]) + [1, 0x48] + Array(stored[14...]),
         "do not form a detector"

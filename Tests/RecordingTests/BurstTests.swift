@@ -51,7 +51,7 @@ struct BurstTests {
     #expect(account.ledger.dropped == 0)
   }
 
-  @Test func `The preflight warns about a slow disk or little free space`() {
+  @Test func `The recording preflight warns about a slow or full disk`() {
     func preflight(_ needed: Int64, disk: Int64?, free: Int64?) -> RecordingPreflight {
       RecordingPreflight(
         bytesPerSecond: needed, diskBytesPerSecond: disk, freeBytes: free,

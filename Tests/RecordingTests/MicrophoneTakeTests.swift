@@ -15,7 +15,8 @@ import Testing
 
 /// Takes of scripted cameras with scripted microphones.
 struct MicrophoneTakeTests {
-  /// Records the scene, whose audio begins `offset` nanoseconds after the first frame.
+  /// Records the ``MicrophoneScene``, whose audio begins `offset` nanoseconds after the first
+  /// frame.
   private func take(
     _ steps: [ScriptedMicrophone.Step], beginsAt offset: Int64, rate: Int = 48_000,
     channels: Int = 2, to path: String,

@@ -35,7 +35,7 @@ extension TimeMapping {
 
 /// Audio of a given length, with one formula per channel.
 ///
-/// It is silent outside.
+/// It is silent before its start and after its end.
 struct Audio {
   var length: Int64
   var channels: [(Double) -> Double]
