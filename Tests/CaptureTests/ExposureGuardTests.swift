@@ -150,7 +150,7 @@ struct ExposureGuardTests {
         mode: [1, 3].randomElement(using: &random) ?? 3,
         exposure: Int64.random(in: 3...2_047, using: &random))
       let before = camera.state.withLock { $0.values }
-      // Some calls fail, but never three in a row.
+      // Some calls to the camera fail, but never three in a row.
       let failures = Set((0..<8).map { _ in Int.random(in: 0..<16, using: &random) * 4 })
       camera.state.withLock { $0.failures = failures }
       let guardian = ExposureGuard(camera, frameDuration: frame)

@@ -94,7 +94,7 @@ struct FrameQueueTests {
     var addresses: Set<Int> = []
     for number in 0..<2_000 as Range<UInt32> {
       payload.withUnsafeBytes { #expect(queue.push(frame(number, $0))) }
-      // Memory is allocated in units of 64 bytes.
+      // The frame queue allocates memory in units of 64 bytes.
       #expect(queue.boundBytes == 100_032)
       let position = queue.withNextFrame { frame -> Int in
         #expect(frame.observation.sequence == number)

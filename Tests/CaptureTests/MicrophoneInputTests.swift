@@ -159,7 +159,7 @@ struct MicrophoneInputTests {
     await listening.session.stopRunning()
     expected = DataOutputLedger(offered: 310, delivered: 210, dropped: [.outOfBuffers: 100])
     #expect(listening.output.ledger == expected && expected.isBalanced)
-    // After the stream has stopped, the levels show silence.
+    // After the stream has stopped, the audio levels show silence.
     #expect(listening.output.levels.allSatisfy { $0.peakDBFS == -.infinity })
   }
 

@@ -113,8 +113,8 @@ struct MicrophoneSessionTests {
         .interruptionEnded(microphone, .deviceGone),
       ])
     #expect(session.isRunning && !session.isInterrupted && session.interruptedInputs.isEmpty)
-    // The old blocks come first. Then come blocks of a new stream, which begins at the card's
-    // position.
+    // The 20 audio blocks from before the card was unplugged come first. Then come blocks of a new
+    // stream, whose positions begin at 0 again.
     var positions: [Int64] = []
     for await block in listening.output.blocks {
       listening.credits.signal()

@@ -155,7 +155,7 @@ struct SyntheticCameraTests {
     #expect(loud.allSatisfy { $0 % Int(rate) < SyntheticAudio.clickLength })
     #expect(loud.contains(Int(rate)))
     #expect(audio.samples(from: -5, count: 5) == [0, 0, 0, 0, 0])
-    // A range of samples is equal in every request.
+    // A range of audio samples has the same values in every request.
     #expect(audio.samples(from: 47_990, count: 100) == Array(samples[47_990..<48_090]))
   }
 }

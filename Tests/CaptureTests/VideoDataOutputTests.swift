@@ -199,7 +199,7 @@ struct ScriptedSession {
     #expect(output.ledger == DataOutputLedger())
   }
 
-  @Test func `Changing a frame in one output leaves the other unchanged`() async throws {
+  @Test func `Changing an output frame leaves other outputs unchanged`() async throws {
     let taken = DispatchSemaphore(value: 0)
     let scripted = try ScriptedSession([
       try ScriptedSession.frame(0), .action { (0..<2).forEach { _ in taken.wait() } },

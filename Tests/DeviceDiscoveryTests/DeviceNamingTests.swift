@@ -201,7 +201,7 @@ struct SyntheticCameraTests {
   }
 
   @Test(
-    "Parses the scene of the synthetic camera",
+    "Parses the scene option of the synthetic camera",
     arguments: [
       ("synthetic", "613/500", "1/1"), ("synthetic?scene=ball", "613/500", "1/1"),
       ("synthetic?height=0.8", "4/5", "1/1"), ("synthetic?period=2/3&height=1.3", "13/10", "2/3"),

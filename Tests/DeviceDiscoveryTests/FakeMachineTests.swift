@@ -80,7 +80,7 @@ struct FakeMachineTests {
     #expect(try with { try device.fastestFormat() }.id == mode)
   }
 
-  @Test func `Accepts any size on the grid of a size range and no other`()
+  @Test func `Accepts only frame sizes on the grid of a size range`()
     throws
   {
     let device = try #require(

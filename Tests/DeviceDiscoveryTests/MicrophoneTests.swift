@@ -66,7 +66,7 @@ struct MicrophoneTests {
     #expect(device.id == "usb-046d_0825_A1B2-02-pcm0")
   }
 
-  @Test func `Lists a microphone without permission and the needed group`() throws {
+  @Test func `Lists an inaccessible microphone and the group with access`() throws {
     let list = with(machine { $0.describeResult = -EACCES }) { CaptureDevice.discover() }
     let device = try #require(list.devices.last)
     #expect(device.media == [.audio] && device.path == "hw:0,0")

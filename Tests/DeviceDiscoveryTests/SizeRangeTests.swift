@@ -57,7 +57,7 @@ struct SizeRangeTests {
     #expect(!off.formats.contains { $0.width == 1001 })
   }
 
-  @Test func `Lists the frame rates of each size in a range separately`() throws {
+  @Test func `Lists frame rates separately for each frame size in a range`() throws {
     var source = source(.continuous(smallest: smallest, largest: largest))
     // A sensor that reads 240 million pixels per second, at no more than 480 fps.
     source.rates = { size in
@@ -171,7 +171,7 @@ struct FrameRateRangeTests {
     #expect(!coarse.contains(FrameRateRange(FrameRate(100))))
   }
 
-  @Test func `Accepts a frame rate only close to a step of the range`() throws {
+  @Test func `Accepts only frame rates close to a step of a rate range`() throws {
     let rate = try range("1-120", step: (1, 120))
     let format = CaptureFormat(
       fourcc: .gray, width: 640, height: 480, isCompressed: false, frameRateRange: rate,

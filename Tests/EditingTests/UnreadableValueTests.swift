@@ -48,7 +48,7 @@ struct UnreadableValueTests {
 
   @Test func `Null is accepted for the optional ranges of a project clip`() throws {
     #expect(try table(Self.project()) == ["a.mov 1/1..3/1 -> 0/1..2/1"])
-    // The format allows these values to be null.
+    // The project format allows these values to be null.
     #expect(
       try table(Self.project(["source_range": "null"])) == ["a.mov 0/1..100/1 -> 0/1..100/1"])
     #expect(

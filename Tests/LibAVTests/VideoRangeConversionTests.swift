@@ -50,7 +50,7 @@ struct VideoRangeConversionTests {
     let tagged = try frame(target)
     tagged.pointer.pointee.color_range = AVCOL_RANGE_JPEG
     #expect(try converter.convert(tagged).packedBytes() == expected)
-    // A frame in video range is not changed.
+    // A frame that is already in video range is not changed.
     let plain = try frame(target)
     #expect(try converter.convert(plain).packedBytes() == plain.packedBytes())
   }

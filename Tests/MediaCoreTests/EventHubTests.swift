@@ -29,7 +29,7 @@ import Testing
     #expect(await Self.received(4, by: hub) == 4)
   }
 
-  @Test func `A listener still gets events after another one has left`() async {
+  @Test func `A listener still gets events after another listener left`() async {
     let hub = EventHub<Int>()
     var staying = hub.events().makeAsyncIterator()
     #expect(await Self.received(1, by: hub) == 1)

@@ -9,7 +9,7 @@ import OvercrankMediaCore
 /// slow.
 struct Fraction: CustomStringConvertible {
   let above: BigInt
-  /// The denominator, above zero.
+  /// The denominator of the fraction, above zero.
   let below: BigInt
 
   init(_ above: BigInt, _ below: BigInt) {

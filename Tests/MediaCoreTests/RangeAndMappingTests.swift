@@ -65,7 +65,7 @@ struct RangeAndMappingTests {
     }
   }
 
-  /// The sizes within which the documentation promises no overflow.
+  /// Times of the sizes for which the documentation promises no overflow.
   @Test func `A time mapping within the documented limits never overflows`() {
     forAll(.boundedMapping) { random in
       let bits = random.below(2) == 0 ? 53 : 32

@@ -75,7 +75,7 @@ struct RationalTests {
     }
   }
 
-  @Test func `A rational that fits only after reduction is valid`() {
+  @Test func `A rational that fits Int128 only after reduction is valid`() {
     let huge = Rational(.max, over: 3)
     #expect(huge + Rational(.max, over: 6) == Rational(.max, over: 2))
     #expect(least / least == 1)

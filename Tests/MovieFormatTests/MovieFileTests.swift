@@ -21,7 +21,7 @@ struct MovieFileTests {
     }
     #expect(FileLock.isHeld(on: path))
     #expect(try bytes(of: path) == EmptyMovie.bytes)
-    // A refused file leaves no temporary file.
+    // An output file that is refused leaves no temporary file.
     #expect(try scratch.names().count == 2)
     file.discard()
     #expect(try bytes(of: path) == [1, 2, 3])

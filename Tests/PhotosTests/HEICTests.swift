@@ -108,7 +108,7 @@ struct HEICTests {
       of: try #require(requests.captures.first))
     #expect(story == ["begin", "will", "did", "photo 30", "movie", "finish"])
     let movie = try #require(made)
-    // Only JPEG files can contain the movie.
+    // Only JPEG files can contain the movie of a Live Photo.
     #expect(!movie.isEmbedded)
     let pair = try #require(LivePhoto(path: path))
     #expect(pair.movie == .file(movie.path) && pair.photoPath == path)

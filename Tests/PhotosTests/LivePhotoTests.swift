@@ -122,7 +122,7 @@ struct LivePhotoTests {
     let (requests, scratch) = (Requests(), try Scratch())
     let recorder = Mutex<LivePhotoRecorder?>(nil)
     let startedCounts = Mutex<[Int]>([])
-    // This encoder needs longer than the movie lasts.
+    // This photo encoder needs longer than the movie of the Live Photo lasts.
     let encoder = ScriptedEncoder { image in
       guard let recorder = recorder.withLock({ $0 }) else { return [] }
       startedCounts.withLock { $0.append(recorder.startedCount) }
@@ -278,7 +278,7 @@ struct LivePhotoTests {
       output: output)
     requests.join(output)
     try output.setLivePhotoCaptureEnabled(true)
-    // The recorder cannot record outside a session.
+    // The movie recorder cannot record without a session.
     camera.session.removeOutput(try #require(output.processor.livePhotos).output)
     try await camera.playToEnd()
     let (_, story) = try await Self.movie(of: try #require(requests.captures.first))

@@ -100,7 +100,7 @@ struct PhotoCamera {
   }
 }
 
-/// The events of a capture, as short texts.
+/// The events of a photo capture, as short texts.
 func story(of capture: PhotoCapture) async -> [String] {
   var story: [String] = []
   for await event in capture.events {

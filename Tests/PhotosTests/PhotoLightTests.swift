@@ -56,7 +56,7 @@ struct PhotoLightTests {
       photos.prefix(3).map { $0.exif["ExposureBiasValue"] } == ["-1/2", "0/1", "1/2"])
     #expect(photos.map { $0.exif["ExposureMode"] } == ["0", "0", "0", "1"])
     #expect(photos.last?.exif["ExposureTime"] == "1/100")
-    // A capture ends only after the exposure is restored.
+    // A photo capture ends only after the exposure is restored.
     #expect(value(.exposureBias) == 1)
     #expect(try controls.exposureMode == .custom)
     #expect(try controls.exposureDuration == MediaTime(3, over: 1_000))
@@ -88,7 +88,7 @@ struct PhotoLightTests {
       let photos = try await photos(settings)
       #expect(photos.count == 3)
       #expect(seen.withLock { $0 }.allSatisfy { $0 == lit }, "\(mode) at \(brightness)")
-      // Without a flash request, the photo states that the camera has an LED.
+      // Without a flash request, the Exif value is 0: the camera has a flash that did not fire.
       #expect(photos.allSatisfy { $0.exif["Flash"] == (mode == .off ? "0" : flash) })
       #expect(value(.flashMode) == 0)
     }

@@ -254,7 +254,7 @@ struct PhotoOutputTests {
         "will begin", "will capture", "no disk_full", "did capture", "no disk_full",
         "ended by disk_full",
       ])
-    // A photo in memory needs no disk.
+    // A photo that is kept in memory needs no disk.
     #expect(await story(of: captures[1]).last == "did finish")
     #expect(try scratch.names().filter { !$0.hasPrefix("filler") } == [])
   }

@@ -52,7 +52,7 @@ struct StillModeTests {
         decoding: $0, codec: "mjpeg", width: resolved.width, height: resolved.height,
         bytesPerPixel: 1)
     }
-    // After the photo, the stream continues.
+    // After the photo, the camera's stream continues in its old mode.
     let small = try await output.photos(with: PhotoSettings())
     #expect(small.map(\.width) == [640])
     await session.stopRunning()

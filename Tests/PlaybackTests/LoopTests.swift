@@ -17,7 +17,7 @@ struct LoopTests {
   func `Audio of a loop is exact to the sample over 1000 repetitions`(_ rate: Rational) throws {
     let asset = try Movies.chirp(scratch, seconds: 10)
     let stage = try Stage(asset, hasAudio: true) { $0.algorithm = .varispeed }
-    // 1/97 s is not a whole number of samples.
+    // 1/97 s is not a whole number of audio samples.
     let range = try TimeRange(start: MediaTime(seconds: 4), duration: MediaTime(1, over: 97))
     stage.player.seek(to: rate < .zero ? range.end : range.start)
     try stage.player.setLoop(range)

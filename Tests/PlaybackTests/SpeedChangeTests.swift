@@ -21,7 +21,7 @@ struct SpeedChangeTests {
     let latency: Int
   }
 
-  /// Plays at random rates, and returns the changes.
+  /// Plays at random rates, and returns the rate changes.
   private func changes(
     _ stage: Stage, count: Int, length: Double, seed: UInt64
   ) throws -> [Change] {

@@ -40,7 +40,7 @@ final class Stage {
       Composition(asset.mediaSource()), of: [asset], hasAudio: hasAudio, change)
   }
 
-  /// Renders and decodes everything that is due.
+  /// Renders the audio and decodes the frames that are due.
   func work() {
     if sink != nil { player.renderAudio() }
     player.decodePending()

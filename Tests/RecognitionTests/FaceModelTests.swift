@@ -102,7 +102,7 @@ struct FaceModelTests {
       numbers.weights = (0..<viewCount).flatMap { _ in view }
       return try scratch.write(StoredDetector.bytes(numbers), as: "\(cells)x\(viewCount).svm")
     }
-    // The models have 254 018 and 381 027 weights.
+    // The face models with two and three views have 254 018 and 381 027 weights.
     #expect(refusal(try write(cells: 64, viewCount: 2)) == nil)
     #expect(refusal(try write(cells: 64, viewCount: 3))?.code == .invalidData)
     let model = try FaceModel(path: write(cells: 20, viewCount: 16))

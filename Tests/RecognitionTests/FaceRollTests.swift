@@ -138,7 +138,7 @@ struct FaceRollTests {
     #expect(FaceRoll.estimate(near: 0) { _ in nil } == nil)
     #expect(FaceRoll.estimate(near: 0) { _ in FaceRoll.minimumScore - 0.1 } == nil)
     #expect(FaceRoll.estimate(near: 10) { $0 == 10 ? 0 : nil } == 10)
-    // The estimate never tries an angle outside the limit.
+    // The roll estimate never tries an angle beyond `FaceRoll.limit`.
     let last = FaceRoll.estimate(near: 60) { angle in
       #expect(abs(angle) <= FaceRoll.limit)
       return angle / 100

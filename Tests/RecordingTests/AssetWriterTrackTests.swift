@@ -235,7 +235,7 @@ struct AssetWriterTrackTests {
     #expect(try Asset(path: path).audioTrack?.sampleCount == Int64(expected.count / 4))
   }
 
-  @Test func `An asset writer input is not ready if the others lag behind`() throws {
+  @Test func `A writer input is not ready if other inputs lag behind`() throws {
     let scratch = try Scratch()
     let images = try ScriptedCamera(100).images(0..<60)
     let inputs = try (0..<2).map { _ in

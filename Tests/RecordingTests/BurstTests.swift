@@ -67,7 +67,7 @@ struct BurstTests {
     #expect(full.warnings(for: MediaTime(seconds: 11)).count == 1)
     #expect(preflight(60_000_000, disk: nil, free: nil).warnings(for: nil).isEmpty)
     #expect(preflight(0, disk: nil, free: 0).freeDuration == .zero)
-    // Some file systems report an unlimited size.
+    // Some file systems report unlimited free space.
     #expect(preflight(1, disk: nil, free: .max).warnings(for: nil).isEmpty)
   }
 

@@ -89,7 +89,7 @@ struct DelayedVideoPreviewTests {
       largest = max(largest, stage.mirror.memoryUse)
     }
     #expect(shown.count == 180 && zip(shown, shown.dropFirst()).allSatisfy { $1 - $0 == 4 })
-    // Frames are stored in blocks of 2 MiB.
+    // The delayed preview stores frames in memory blocks of 2 MiB.
     let exact = 2 * 240 * stage.byteCount
     #expect(largest >= exact && largest <= exact * 105 / 100 + (2 << 20), "\(largest) of \(exact)")
     let ledger = stage.mirror.ledger

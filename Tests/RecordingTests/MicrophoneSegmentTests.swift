@@ -12,7 +12,7 @@ import Testing
 ///
 /// Their microphone audio is one continuous sequence of samples.
 struct MicrophoneSegmentTests {
-  /// Records the scene into files of 200 ms.
+  /// Records the ``MicrophoneScene`` into files of 200 ms.
   private func take(
     _ steps: [ScriptedMicrophone.Step], beginsAt offset: Int64, in scratch: Scratch,
     codec: AudioCodec = .pcm

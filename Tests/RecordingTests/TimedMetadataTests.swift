@@ -89,14 +89,14 @@ struct TimedMetadataTests {
     #expect(
       try Asset(path: path).timedMetadata().allSatisfy { $0.time == times[Int($0.frameIndex)] })
 
-    // ffprobe finds metadata packets at the same times.
+    // ffprobe finds metadata packets at the times of the frames that have values.
     let frames = Set(values.map(\.frame)).sorted()
     let packets = try await FFmpeg.probe(path, "packet=pts", stream: "d:0")
     // An empty packet lasts from the start to the first value.
     let found = packets.compactMap { Int64($0.filter(\.isNumber)) }
     let due = frames.map { times[Int($0)].wholeMicroseconds }
     #expect(found == (due.first == 0 ? due : [0] + due))
-    // The packets contain the values in order.
+    // The metadata packets contain the values in the order of their frames.
     let data = try await FFmpeg.converted(path, ["-map", "0:d:0", "-c", "copy", "-f", "data"])
     let items = Box.list(in: data, from: 0, to: data.count).filter { $0.type != 0 }
     #expect(

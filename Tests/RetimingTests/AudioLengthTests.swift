@@ -158,7 +158,7 @@ struct AudioLengthTests {
         _ = try retimer.render(
           mappings: [TimeMapping.of(50_000, above > 32 ? 97_000 : 6400, at: speed)],
           read: { start, count in
-            // The source is read once, forward and without gaps.
+            // The audio source is read once, forward and without gaps.
             #expect(expected == nil || expected == start)
             #expect(start > 0)
             expected = start + Int64(count)

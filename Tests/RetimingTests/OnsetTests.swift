@@ -151,7 +151,7 @@ struct OnsetTests {
         break
       }
     }
-    // Onsets outside of the audio range are not locked.
+    // Onsets outside of the audio range do not change the time map.
     #expect((map.output(at: 999) - base.output(at: 999)).magnitude < 1e-6)
     #expect((map.output(at: 201_001) - base.output(at: 201_001)).magnitude < 1e-6)
   }

@@ -124,7 +124,7 @@ struct OutputFrameGridTests {
     var slot: Int64 = 0
     for image in frames {
       for _ in 0..<image.count {
-        // The expected weights are counted tick by tick.
+        // The expected weights of source frames are counted tick by tick.
         var ticksOf: [Int: Int64] = [:]
         for tick in slot * 200..<min((slot + 1) * 200, end) {
           ticksOf[starts.lastIndex { $0 <= tick } ?? 0, default: 0] += 1

@@ -35,7 +35,7 @@ struct RepeatedFrameDetectorTests {
     #expect(judged([8.62, 2.7]) == [false, true])
     #expect(judged([19.48, 4.86]) == [false, false])
     #expect(judged([13.48, 3.09]) == [false, true])
-    // A large difference never counts as a repeated frame.
+    // A frame with a large difference never counts as repeated.
     #expect(judged([250, 8.1]) == [false, false])
   }
 

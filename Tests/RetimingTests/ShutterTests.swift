@@ -57,7 +57,7 @@ struct ShutterTests {
     var slot: Int64 = 0
     for image in made {
       for _ in 0..<image.count {
-        // The expected weights are counted tick by tick.
+        // The expected weights of source frames are counted tick by tick.
         var ticksOf: [Int: Int64] = [:]
         let window = scene.window(slot)
         for tick in window { ticksOf[scene.starts.lastIndex { $0 <= tick } ?? 0, default: 0] += 1 }

@@ -101,7 +101,7 @@ struct FittedSine {
 
   /// Fits a sine of known frequency, in radians per sample, to a range of samples.
   init(_ samples: [Float], _ range: Range<Int>, frequency: Double) {
-    // These are the normal equations of a·cos + b·sin.
+    // These are the sums in the normal equations of the fit a·cos + b·sin.
     var (cc, ss, cs, xc, xs) = (0.0, 0.0, 0.0, 0.0, 0.0)
     for index in range {
       let (c, s) = (cos(frequency * Double(index)), sin(frequency * Double(index)))

@@ -23,7 +23,7 @@ package final class FakeAudioCard: ALSACalls {
       case unplug
       /// The card is unplugged, and a waiting stream first receives `EIO`.
       case unplugWhileWaiting
-      /// A driver error, as a negative errno.
+      /// The driver returns an error, as a negative errno.
       case error(CInt)
     }
     package let sample: Int64
@@ -55,7 +55,7 @@ package final class FakeAudioCard: ALSACalls {
     package var faults: [Fault] = []
     /// The number of samples after which the stream stops.
     package var length: Int64 = .max
-    /// The results of opening and describing the card.
+    /// The results that the card returns when it is opened and described.
     package var openResult: CInt = 0
     package var describeResult: CInt = 0
     /// The value of a channel at a sample number, from -1 to 1.

@@ -136,7 +136,7 @@ package final class TruthLog {
   /// The number of frame periods with counter or clock anomalies, by the bits of the anomaly.
   package private(set) var anomalies: [UInt8: Int] = [:]
 
-  /// Makes an empty log with capacity for `count` periods.
+  /// Makes an empty log with capacity for `count` frame periods.
   package init(reserving count: Int = 0) { causes.reserveCapacity(count) }
 
   func note(_ truth: FakeVideoSystemCalls.Truth) {

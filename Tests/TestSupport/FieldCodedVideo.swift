@@ -10,7 +10,7 @@ package struct FieldCodedVideo {
 
   package init(frameCount: Int) { self.frameCount = frameCount }
 
-  /// The luma value of a field.
+  /// The luma value of all pixels of a field.
   package static func luma(ofFrame frame: Int, isBottom: Bool) -> UInt8 {
     UInt8(40 + 3 * frame + (isBottom ? 1 : 0))
   }

@@ -21,7 +21,7 @@ package struct MovieRecipe: Sendable {
 
     package init() {}
 
-    /// The samples of a range, one plane per channel.
+    /// The audio samples of a range, one plane per channel.
     package func planes(_ range: Range<Int>) -> [[Float]] {
       (0..<channelCount).map { channel in
         if let wave { return range.map { wave(channel, $0) } }

@@ -147,7 +147,7 @@ extension ScriptedControls.State {
       }
     case .rectangle(let rectangle):
       guard which == 0 || which == CVideo4Linux_CTRL_WHICH_MAX_VAL else { return -EINVAL }
-      // The maximum rectangle covers the whole sensor.
+      // The maximum rectangle of the control covers the whole sensor.
       let area =
         which == 0
         ? v4l2_rect(

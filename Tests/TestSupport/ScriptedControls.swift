@@ -13,7 +13,7 @@ package final class ScriptedControls: VideoSystemCalls {
   package struct State: Sendable {
     package var controls: [DeviceControl]
     package var values: [ControlID: ControlValue] = [:]
-    /// All written values, in order.
+    /// All values written to controls, in order.
     package var writes: [Write] = []
     /// The errors to return for writing, reading and describing controls.
     package var writeErrors: [ControlID: Int32] = [:]
@@ -78,10 +78,10 @@ package final class ScriptedControls: VideoSystemCalls {
     state.withLock { body(&$0) }
   }
 
-  /// All written values so far.
+  /// All values written to controls so far.
   package var writes: [Write] { state.withLock { $0.writes } }
 
-  /// The written numbers so far, in the form `name=number`.
+  /// The numbers written to controls so far, in the form `name=number`.
   package var numbersWritten: [String] {
     writes.map { "\($0.id.wellKnownName)=\($0.value.number.map(String.init) ?? "?")" }
   }

@@ -75,7 +75,7 @@ struct BufferImportTests {
       case .some(let refusal): Issue.record("\(refusal)")
       }
     }
-    // The buffer is exported once.
+    // The camera buffer is exported only once.
     #expect(driver.exportCount == 1)
   }
 

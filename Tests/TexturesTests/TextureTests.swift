@@ -27,7 +27,7 @@ struct TextureTests {
   private static var width: Int { columns * patch }
   private static var height: Int { rows * patch }
 
-  /// The patches in RGB.
+  /// The color patches in RGB.
   private func patches() throws -> MediaFrame {
     let image = try MediaFrame.video(width: Self.width, height: Self.height, pixelFormat: .rgb24)
     let data = try #require(image.planeData(0))
@@ -41,7 +41,7 @@ struct TextureTests {
     return image
   }
 
-  /// The patches in another pixel format.
+  /// The color patches in another pixel format.
   private func patches(
     as format: LibAVPixelFormat, _ isFullRange: Bool, _ space: AVColorSpace
   ) throws -> MediaFrame {

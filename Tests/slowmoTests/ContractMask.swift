@@ -16,13 +16,13 @@ struct ContractMask {
   var numbers: Set<String> = []
   /// Keys whose value may be null on a busy machine, with the type that it otherwise has.
   var open: [String: Kind] = [:]
-  /// Lists in which only the keys and types of elements are compared.
+  /// Keys of lists in which only the keys and types of the elements are compared.
   var elements: Set<String> = []
-  /// Objects in which only the keys are compared.
+  /// Keys of JSON objects in which only the keys are compared.
   ///
   /// All values are numbers.
   var objects: Set<String> = []
-  /// Lists that may be empty or not empty.
+  /// Keys of lists that may be empty or not empty.
   var lists: Set<String> = []
   /// Whether standard error is compared, too.
   var showsErrors = true

@@ -63,7 +63,7 @@ struct Transcript {
     text += hidden("$ \(line)\n\(output)\(end)\(errors)= \(finished.status)\n\n")
   }
 
-  /// Replaces the paths of this machine.
+  /// Replaces the paths of this machine in a text.
   private func hidden(_ text: String) -> String {
     text.replacing(directory.path, with: "<folder>").replacing(slowmoPath, with: "<slowmo>")
   }

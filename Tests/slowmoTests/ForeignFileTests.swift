@@ -139,7 +139,7 @@ struct ForeignFileTests {
     #expect(refused.errors.contains("has no media"), "\(refused.errors)")
   }
 
-  @Test func `The last frame of an AVI file lasts as long as the others`() async throws {
+  @Test func `The last frame of an AVI file lasts as long as other frames`() async throws {
     // At 600 ticks per second, FFmpeg writes empty packets between the frames.
     let path = scratch.file("fast.avi")
     try await FFmpeg.make(

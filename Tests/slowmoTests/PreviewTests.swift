@@ -78,7 +78,7 @@ struct PreviewTests {
     #expect(counts["offered"] == rest.compactMap { counts[$0] }.reduce(0, +))
   }
 
-  @Test func `A failed write ends a key script and reports earlier files`() async throws {
+  @Test func `A failed write ends the preview and lists the saved files`() async throws {
     _ = try scratch.write(Array("0.5 ctrl+s\n0.6 s\n0.7 q\n".utf8), as: "keys.txt")
     // At first the window is black, so its screenshot is a small file.
     let rows: [(limit: Int, screenshots: [String]?)] = [

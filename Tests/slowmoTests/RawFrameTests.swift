@@ -31,7 +31,7 @@ struct RawFrameTests {
     }
   }
 
-  @Test func `Raw frames at 1000 random times are the frames visible then`() async throws {
+  @Test func `Raw frames for 1000 random times are the visible frames`() async throws {
     _ = try clip()
     var random = SeededGenerator(seed: 11)
     let times = (0..<1_000).map { _ in Int64.random(in: 0..<625_000_000, using: &random) }

@@ -105,7 +105,7 @@ struct ResourceLimitTests {
   }
 
   @Test(.enabled(if: geteuid() == 0, "only root changes users and mounts"))
-  func `An edit that cannot start a thread later ends with an error`() async throws {
+  func `An edit that later cannot start a thread ends with an error`() async throws {
     let scratch = try Scratch()
     // The limit on threads is lowered while the program waits for its project.
     let finished = try await bash(

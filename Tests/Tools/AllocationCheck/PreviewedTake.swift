@@ -65,7 +65,7 @@ struct PreviewedTake {
   /// The number of frames that the movie lost.
   var lost: Int64 { report.ledger.dropped }
 
-  /// Whether both ledgers balance and the preview showed frames.
+  /// Whether the ledgers of the movie and the preview balance, and the preview showed frames.
   var isAccounted: Bool {
     report.ledger.isBalanced && report.problem == nil && ledger.isBalanced && ledger.delivered > 0
       && mirrorLedger.isBalanced && mirrorLedger.offered == ledger.offered

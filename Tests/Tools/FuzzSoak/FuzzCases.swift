@@ -198,7 +198,7 @@ struct FuzzCases {
     } else {
       let length = Int.random(in: 0..<80, using: &mutation.random)
       var bytes = (0..<length).map { _ in UInt8.random(in: 0...255, using: &mutation.random) }
-      // Some cases get a plausible entry count.
+      // Some Android markers get a plausible entry count.
       if length > 8 { bytes.replaceSubrange(4..<8, with: [0, 0, 0, UInt8((length - 8) / 12)]) }
       markers = try SlowMotionMarkers(android: bytes, duration: media.duration)
     }
