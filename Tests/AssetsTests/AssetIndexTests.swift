@@ -72,7 +72,8 @@ struct AssetIndexTests {
     // The first packets are always read, to detect the tracks.
     #expect(index.readCount <= maximum + 5, "\(index.readCount) packets were read")
     #expect(read.readCount >= 60)
-    // A truncated file of any length gives the same result from its index and from its packets.
+    // A truncated file of any length gives the same packets and frames from its index as from
+    // reading all packets.
     let whole = try bytes(of: path)
     for length in stride(from: whole.count - 1, to: whole.count / 3, by: -max(1, whole.count / 23))
     {

@@ -294,7 +294,8 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     }
     let old = try #require(kept?.formatDescription)
     #expect(sample != nil && old.width * old.height == largest)
-    // The other camera does not support this size, so it is not added and nothing changes.
+    // The other camera does not support this size. So adding that camera fails, and the session
+    // does not change.
     try session.setSessionPreset(.hd1280x720)
     let mode = inputs[0].format.id
     let error = #expect(throws: MediaError.self) { try session.addInput(inputs[1]) }

@@ -59,7 +59,7 @@ struct FrameRateVerificationTests {
     let verification = FrameRateVerification(
       requested: rate, negotiated: rate, measurement: RateMeasurement(), weaknesses: [])
     #expect(!verification.isLocked)
-    // The frame rate is not verified either if the measurement stops before the first frame.
+    // The frame rate also counts as not verified if the measurement stops before the first frame.
     let machine = try FakeVideoSystemCalls("hfr-usb")
     let stopped = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")

@@ -40,7 +40,8 @@ struct SampleAttachmentTests {
     #expect(first.attachments.isExposureCustom == false)
     #expect(first.attachments.exposureDuration == nil && first.attachments.gain == nil)
     #expect(first.exif["ExposureMode"] == "0" && first.exif["ExposureTime"] == nil)
-    // Another handle sets the exposure, as another program would, or the handle of the stream does.
+    // The exposure is set through a separate handle, as another program would set it, or through
+    // the handle of the stream.
     let wanted = MediaTime(microseconds: 2_000)
     try controls.setExposureModeCustom(duration: wanted, gain: 10, rounding: .towardZero)
     var sample = try #require(await iterator.next())

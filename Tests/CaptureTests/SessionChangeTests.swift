@@ -77,8 +77,8 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     #expect(session.outputs.isEmpty)
     try session.addOutput(output)
     #expect(machine.callCount(streamOn) == starts)
-    // The first start of the failed camera fails and the second succeeds. The other camera runs
-    // through both.
+    // The first start of the failed camera fails and the second succeeds. The other camera keeps
+    // running during both starts.
     let error = await #expect(throws: MediaError.self) { try await session.startRunning() }
     #expect(error?.code == .deviceFailed && session.isRunning)
     try await session.startRunning()

@@ -220,7 +220,7 @@ struct ScriptedSession {
     #expect(addresses[0] == addresses[1])
     both[0].withMutableBytes { $0[0] = 99 }
     #expect(both[0].withBytes { $0[0] } == 99 && both[1].withBytes { $0[0] } == 7)
-    // Only the other sample still uses the camera's buffer, so it is modified in place.
+    // Only the other sample still uses the camera's buffer, so that buffer is modified in place.
     both[1].withMutableBytes { $0[1] = 98 }
     #expect(both[1].withBytes { $0.baseAddress } == addresses[1])
     #expect(both[1].withBytes { $0[1] } == 98)

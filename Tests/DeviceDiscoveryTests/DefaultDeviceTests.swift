@@ -228,14 +228,14 @@ struct DefaultDeviceTests {
       let file = "\(scratch.path)/overcrank/preferred-cameras"
       #expect(try String(contentsOfFile: file, encoding: .utf8) == ids.map { "\($0)\n" }.joined())
     }
-    // When the program runs again, the latest camera is not plugged in.
+    // When the program runs again, the latest preferred camera is not plugged in.
     let others = try FakeVideoSystemCalls("tiny\nstepwise-sensor")
     try with(others, remembering: scratch) {
       #expect(CaptureDevice.userPreferredCamera?.id == "synthetic")
       try CaptureDevice.setUserPreferredCamera(try CaptureDevice.named("cam1"))
       #expect(CaptureDevice.userPreferredCamera?.name == "Stepwise Sensor")
     }
-    // None of the remembered cameras is present, but others are.
+    // None of the stored preferred cameras is present, but another camera is.
     let stranger = try FakeVideoSystemCalls("odd-rates")
     let empty = try Scratch()
     with(stranger, remembering: empty) {

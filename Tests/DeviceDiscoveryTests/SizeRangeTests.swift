@@ -89,7 +89,7 @@ struct SizeRangeTests {
     }
     #expect(try choice("@25") == "720x576@25/nv12")
     #expect(try choice("1920x1080") == "1920x1080@25/nv12")
-    // A discrete size that a driver lists is not limited.
+    // A discrete frame size that a driver lists is not limited to the size of the incoming signal.
     let discrete = try FormatList(
       asking: source(.discrete([DriverSize(width: 16384, height: 8640)])), incoming: pal)
     #expect(FormatSelection.fastest(among: discrete.formats)?.id == "16384x8640@60/nv12")
@@ -139,7 +139,7 @@ struct FrameRateRangeTests {
       ("0.5", false), ("240", false),
     ])
   func steps(rate: String, expected: Bool) throws {
-    // The durations of the range are 1/120 s to 1 s in steps of 1/120 s.
+    // The frame durations of the rate range are 1/120 s to 1 s in steps of 1/120 s.
     let range = try range("1-120", step: (1, 120))
     #expect(range.contains(try FrameRate(parsing: rate)) == expected)
   }

@@ -24,7 +24,7 @@ struct OpenTimelineRulesTests {
     let frames = Int64.random(in: 2...12, using: &random)
     if isLeaf || Int.random(in: 0..<3, using: &random) == 0 {
       // Ranges of clips stay inside their media. Ranges of nested compositions may extend beyond
-      // the ends.
+      // the ends of those compositions.
       let start = Int64.random(in: isLeaf ? 9_000...9_999 : 0...6, using: &random)
       common.range = (Rational(Int128(start), over: 24), Rational(Int128(frames), over: 24))
     }

@@ -79,7 +79,7 @@ struct OtherProjectsTests {
       ])
     #expect(table(found, .audio) == ["empty -> 0/1..5/2", "second.mov 20/1..41/2 -> 5/2..3/1"])
     #expect(found.warnings.isEmpty, "\(found.warnings)")
-    // The list does not state the frame rate of its time codes.
+    // The edit decision list does not state the frame rate of its time codes.
     let error = #expect(throws: MediaError.self) { try read(Self.list, rate: nil) }
     #expect(error?.code == .frameRateNeeded)
     #expect(throws: MediaError.self) { try read(Self.list, rate: 10) }

@@ -145,7 +145,8 @@ struct TracksTests {
       try composition.setSpeedRamp(ramp, in: .of(0, 2))
     }
     #expect(error?.code == .cutInRamp)
-    // The second range continues the first one, so no cut prevents a ramp across both.
+    // The second inserted range continues the first one in the source, so no cut prevents a ramp
+    // across both.
     var cut = Composition()
     try cut.insertTimeRange(.of(0, 2), of: clip, at: .zero)
     try cut.insertTimeRange(.of(2, 4), of: clip, at: MediaTime(seconds: 2))

@@ -92,7 +92,7 @@ struct AudioTests {
       #expect(abs(found - expected) < 5, "the click of \(click): \(found), not \(expected)")
     }
     guard FFmpeg.isInstalled else { return }
-    // FFmpeg's decoder returns the same samples, and for AAC the whole last block.
+    // FFmpeg's decoder returns the same samples, and for AAC also the rest of the last block.
     let theirs = try await FFmpeg.audio(of: report.path, channelCount: 2)
     let excess = theirs[0].count - 528_000
     #expect(kind.codec == "aac" ? (0..<1_024).contains(excess) : excess == 0)

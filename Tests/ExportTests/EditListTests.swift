@@ -213,7 +213,8 @@ struct EditListTests {
   func `Reference frames that an edit list skips are copied hidden`(
     coding: ReorderedEncoding
   ) async throws {
-    // Half a second from 0.5 s, and then the part after 1.7 s. Neither starts at a key frame.
+    // The edit list plays half a second from 0.5 s, and then the part after 1.7 s. Neither part
+    // starts at a key frame.
     let path = try edited(
       try await clip(coding), [(500, 7_680), (700, 26_112)], "jump")
     let report = try await checkWhole(path, .auto)

@@ -102,7 +102,7 @@ private struct DecodedFrame: Sendable {
 private struct Source: Sendable {
   let name: String
   let asset: Asset
-  /// The times at which frames are shown, and then the end.
+  /// The times at which frames are shown, and then the end of the clip.
   ///
   /// They come from the recipe, not from the file.
   let times: [Rational]
@@ -303,8 +303,8 @@ private struct Plan {
         "a time error of \(report.maxTimeError.wholeNanoseconds) ns is reported")
     }
     if timescale < 240_000 { outcome.complaints.append("\(timescale) ticks a second") }
-    // The output must have an exact timescale if it is at most 10 million ticks per second. It is
-    // the least common multiple of the denominators of all times.
+    // The output must have an exact timescale if that timescale is at most 10 million ticks per
+    // second. An exact timescale is the least common multiple of the denominators of all times.
     if !outcome.isExact, try hasExactTimescale(wanted.map(\.time) + [end]) {
       outcome.complaints.append("an exact timescale would fit")
     }

@@ -129,7 +129,8 @@ struct RenderedFrameTests {
     #expect((to.width, to.height) == (onSide ? 32 : 128, onSide ? 128 : 32))
     for q in 0..<32 {
       for p in 0..<128 {
-        // The display matrix maps the pixels of one frame to the other, relative to the centers.
+        // The display matrix maps each pixel of the stored frame to a pixel of the upright frame,
+        // relative to the centers of the frames.
         let (cx, cy) = (Double(p) - 63.5, Double(q) - 15.5)
         let unit = 65_536.0
         let x = (Double(matrix[0]) * cx + Double(matrix[3]) * cy) / unit

@@ -70,7 +70,7 @@ struct WholeFileTests {
     #expect(TemporaryName.removeAbandoned(of: [path]) == [])
     try file.finish()
     #expect(!FileLock.isHeld(on: path))
-    // A killed process left these files, one of them for another target.
+    // A killed process left these files, one of them for another output file.
     for target in ["a.mov", "b.mov"] { _ = try scratch.write([1], as: ".77.part.\(target)") }
     #expect(TemporaryName.removeAbandoned(of: [scratch.file("c.mov"), path]) == [path])
     #expect(

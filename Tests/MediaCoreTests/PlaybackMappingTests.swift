@@ -197,7 +197,8 @@ private struct PlaybackModel {
     return first + (last - first) * integral(to: u) / integral(to: Self.whole(1))
   }
 
-  /// -1 if a source time plays before an output instant, 1 if it plays after it, otherwise 0.
+  /// -1 if a source time plays before an output instant, 1 if the source time plays after that
+  /// instant, otherwise 0.
   private func order(_ time: Fraction, _ instant: Fraction) -> Int {
     // Outside of the target range the source does not move, so the side of the range decides.
     if instant.compared(to: Fraction(target.start)) < 0 { return 1 }

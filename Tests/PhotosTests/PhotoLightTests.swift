@@ -70,8 +70,8 @@ struct PhotoLightTests {
     ] {
       let control = try controls.find(.brightness)
       _ = try controls.set(try #require(control), Int64(brightness))
-      // The driver may have filled all of its buffers before the change, so those frames are
-      // skipped.
+      // The driver may have filled all of its buffers before the brightness changed, so the frames
+      // in these buffers are skipped.
       let count = machine.callCount(CVideo4Linux_VIDIOC_DQBUF)
       while machine.callCount(CVideo4Linux_VIDIOC_DQBUF) < count + 32 { usleep(500) }
       let seen = Mutex<[Int64]>([])

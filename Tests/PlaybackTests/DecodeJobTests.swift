@@ -89,8 +89,8 @@ struct DecodeJobTests {
       given.append(frame)
       guard try stage.give(frame, of: job) else { break }
     }
-    // The first frame is early enough. The second one is decoded after playback has passed the
-    // third.
+    // The first frame is decoded early enough. The second frame is decoded after playback has
+    // passed the third frame.
     #expect(given.count == 2 && job.frames.count > 2)
   }
 

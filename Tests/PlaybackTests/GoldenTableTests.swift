@@ -181,7 +181,7 @@ struct GoldenTableTests {
       let wanted = try Self.frame(at: position, isBackward: rate < .zero)
       #expect(stage.number(at: time) == wanted, "refresh \(number)")
       if let next = changes[number] {
-        // A change of the rate takes effect at the next whole audio sample.
+        // A change of the playback rate takes effect at the next whole audio sample.
         let sample = try (now * 48_000).rounded(.towardPositiveInfinity)
         let start = Rational(sample, over: 48_000)
         (base, since, rate) = (base + rate * (start - since), start, next)

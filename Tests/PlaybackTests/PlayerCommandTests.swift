@@ -180,7 +180,7 @@ struct PlayerCommandTests {
     #expect(player.ledger.isBalanced)
     player.close()
     #expect(player.state == .closed)
-    // The stream of events ends, and its last event is the end.
+    // The stream of player events ends, and its last event reports the state `closed`.
     var last: PlayerEvent?
     for await event in events { last = event }
     #expect(last?.kind == .state(.closed))

@@ -17,7 +17,7 @@ struct SpeedChangeTests {
   private struct Change {
     let sample: Int
     let rate: Rational
-    /// The number of samples between the command and the change.
+    /// The number of audio samples between the command and the change of the rate.
     let latency: Int
   }
 

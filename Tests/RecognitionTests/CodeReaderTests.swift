@@ -16,8 +16,8 @@ struct CodeReaderTests {
   @Test func `Most codes are read and no wrong text appears in two frames`() async throws {
     let count = String(RunSize.cases(30, full: 996))
     let set = try await CodeFrames("--sample", count)
-    // The same scenes with other noise, as in the next frame of a camera. A text that is wrong in
-    // one of the two must not be read in the other.
+    // The same scenes with other noise, as in the next frame of a camera. A wrong text that is read
+    // in one of the two frames must not be read in the other frame.
     let later = try await CodeFrames("--sample", count, "--noise", "1")
     let reader = try CodeReader()
     var shown: [String: Int] = [:]

@@ -124,7 +124,7 @@ struct PointOfInterestFollowerTests {
     try DeviceSystem.$calls.withValue(calls) {
       let controls = try CameraControls(device: CaptureDevice.named("/dev/fakevideo0"))
       let follower = PointOfInterestFollower(controls)
-      // Two requests succeed: one sets the exposure region, and the other turns it on.
+      // Two requests succeed: one sets the exposure region, and the other turns the region on.
       calls.left.withLock { $0 = 2 }
       #expect(throws: MediaError.self) { try follower.follow(frame) }
       let face = center(frame.objects[0])

@@ -193,7 +193,7 @@ struct AudioAlignerTests {
         #expect(abs(Double(output[index]) - expected) < 0.035, "\(index)")
         guard abs(Double(output[index]) - expected) < 0.035 else { break }
       }
-      // The start is exact to half a sample, and the resampling then corrects the rest.
+      // The start is exact to half a sample, and the resampling then corrects the remaining offset.
       let late = sine.lateness(of: output[rate / 2..<rate], rate: rate)
       #expect(abs(late) < 0.000_010_5, "\(late)")
     }

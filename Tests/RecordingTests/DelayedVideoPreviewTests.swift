@@ -107,7 +107,8 @@ struct DelayedVideoPreviewTests {
     stage.mirror.setDelay(MediaTime(1, over: 2))
     #expect(try stage.shown(at: now()) == 359)
     #expect(stage.mirror.memoryUse <= 120 * stage.byteCount * 105 / 100 + (2 << 20))
-    // After a longer delay is set, the same frame stays until the next is old enough.
+    // After a longer delay is set, the same frame stays until the next frame is old enough for the
+    // new delay.
     stage.mirror.setDelay(MediaTime(seconds: 1))
     stage.deliver(60)
     #expect(try stage.shown(at: now()) == nil)

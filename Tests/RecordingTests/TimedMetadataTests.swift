@@ -162,7 +162,7 @@ struct TimedMetadataTests {
       PendingValue(position: position, key: "code", value: 1)
     }
     var pending = PendingValues()
-    // The file begins 100 µs after the take. Its last frame may still be reordered.
+    // The file begins 100 µs after the take. The last frame of the file may still be reordered.
     let times: [Int64] = [100, 200, 300, 400]
     pending.add([value(.frameTime(1_050)), value(.frameTime(1_200)), value(.frameTime(1_350))])
     let taken = pending.take(times: times, margin: 1, clock: clock, end: .none)

@@ -115,7 +115,7 @@ struct FrameInterpolatorTests {
       let made = try interpolator.frame(at: instant)
       #expect(made.signalToNoise(truth, border: 10) > (isFast ? 34 : 36))
     }
-    // A held frame or a plain blend would not pass.
+    // A held frame or a plain blend would differ too much from this frame.
     let truth = try texture.frame(width, height, movedBy: 3.75, -1.25)
     #expect(try interpolator.blend(at: 0.5).signalToNoise(truth, border: 10) < 30)
     #expect(frames[0].signalToNoise(truth, border: 10) < 30)

@@ -133,7 +133,7 @@ struct OnsetTests {
       #expect(lock.before > 0 && lock.after > 0)
     }
     #expect(map.locks.count == onsets.count { (1000..<51_000).contains($0) })
-    // The map never runs backward. Away from locked onsets, it is close to the map at constant
+    // The time map never runs backward. Away from locked onsets, it is close to the map at constant
     // speed.
     var last = map.output(at: 990)
     var largest = 0.0

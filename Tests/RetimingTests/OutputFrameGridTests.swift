@@ -14,7 +14,8 @@ struct OutputFrameGridTests {
       ((11, 1), (30, 1), 12_800, 330), ((4, 1), (30, 1), 12_800, 120),
       ((41, 10), (30, 1), 12_800, 123), ((1, 1000), (30, 1), 12_800, 1),
       ((1, 100_000), (30, 1), 12_800, 1), ((1, 1), (30_000, 1001), 90_000, 30),
-      // A duration that is one tick too long adds no frame. A little more than one tick does.
+      // A duration that is one tick too long adds no output frame. A duration that is more than one
+      // tick too long does.
       ((12_801, 12_800), (30, 1), 12_800, 30), ((128_011, 128_000), (30, 1), 12_800, 31),
       ((12_801, 12_800), (30, 1), 12_801, 31),
       // Here a tick is longer than an output frame. A remainder of nearly a whole output frame adds
@@ -76,8 +77,9 @@ struct OutputFrameGridTests {
       Rational(Int128(slot) * Int128(below), over: Int128(above))
     }
 
-    // For each output frame, the held frame is the last one not after it, or else the first. The
-    // nearest frame is the earlier of two equally near ones, and the last of frames at one time.
+    // For each output frame, the held frame is the last source frame not after it, or else the
+    // first source frame. The nearest frame is the earlier of two equally near frames, and the last
+    // of frames with the same time.
     var held: [Int] = []
     var nearest: [Int] = []
     for slot in 0..<slots.count {

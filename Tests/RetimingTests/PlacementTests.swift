@@ -63,8 +63,8 @@ struct PlacementTests {
     "Stretched audio keeps a soft attack on time",
     arguments: [.spectral, .timeDomain] as [AudioTimePitchAlgorithm])
   func softAttacks(_ algorithm: AudioTimePitchAlgorithm) throws {
-    // The loudness starts at a twentieth and rises to full in 80 ms. Half of it is reached in the
-    // middle.
+    // The loudness starts at a twentieth and rises to full in 80 ms. Half of the full loudness is
+    // reached in the middle of the rise.
     let samples = try rendered(algorithm, 4, 24_000..<72_000) {
       let part = min(1, ($0 - 46_080) / 3840)
       return part < 0 ? 0 : max(0.05, part) * Carrier.tone.value($0)

@@ -66,8 +66,8 @@ struct RampTests {
   func `Varispeed audio follows the exact curve of a speed ramp`(
     easing: SpeedRamp.Easing, frequency: Double
   ) throws {
-    // A constant speed continues into the ramp, and another constant speed after it starts between
-    // two samples.
+    // A constant speed continues into the ramp, and another constant speed after the ramp starts
+    // between two samples.
     let first = try TimeMapping.of(345, 12_000, at: .of(1))
     var mappings = [PlaybackMapping(first)]
     let ramp = SpeedRamp(from: try .of(1), to: try .of(1, 5), easing: easing)

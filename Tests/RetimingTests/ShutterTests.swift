@@ -85,7 +85,7 @@ struct ShutterTests {
       let window = scene.window(Int64(slot))
       guard window.count >= 16 else { continue }
       #expect(zip(exposure.times, exposure.times.dropFirst()).allSatisfy { $0 < $1 })
-      // If enough frames are visible, the result equals a blend.
+      // If enough captured frames are visible, the motion blur equals a blend of these frames.
       let visible = blended[slot].parts
       #expect((exposure.frames != nil) == (visible.count >= 8))
       if let frames = exposure.frames {

@@ -73,7 +73,8 @@ struct VarispeedTests {
       end = mappings[mappings.count - 1].target.end
     }
     let samples = try retimer.render(mappings, of: audio).samples[0]
-    // The exact value of each output sample is the source at its position.
+    // The exact value of each output sample is the value of the source at the position that it
+    // plays.
     var worst = 0.0
     for mapping in mappings {
       let speed = try mapping.speed().fraction.doubleValue

@@ -14,8 +14,8 @@ struct Comparison {
 
   var periods: Int64 = 0
   var problems: [String] = []
-  /// The number of periods by cause: true ones, true ones found at the right position, and false
-  /// ones.
+  /// The number of missing periods by cause: those in the log, those of them that the ledger has at
+  /// the right position, and those that only the ledger has.
   var causes: [FrameGap.Cause: (real: Int64, found: Int64, madeUp: Int64)] = [:]
 
   init() {}
