@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Prints each code that a camera shows one time, with the code's position in a view of 640x360. Ends
-// with Ctrl-C, or at the end of a file camera.
+// Prints each code that a camera shows, and prints it only once. Each line has the code's position
+// in a view of 640x360. Ends with Ctrl-C, or at the end of a file camera.
 //
 //   CodeCamera [DEVICE]
 import Glibc

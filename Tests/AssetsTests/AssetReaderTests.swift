@@ -63,7 +63,7 @@ struct AssetReaderTests {
 
   /// Time ranges in a clip of 0.625 s, and the frames that are visible in each.
   private static let ranges: [(range: ClosedRange<Int64>, frames: Range<Int>)] = [
-    // In units of 1/480 s. A frame lasts two units.
+    // The times are in units of 1/480 s. A frame lasts two units.
     (0...300, 0..<150), (120...180, 60..<90), (121...181, 60..<91), (298...9_999, 149..<150),
     (300...400, 0..<0), (77...77, 0..<0),
   ]

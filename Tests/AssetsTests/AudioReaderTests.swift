@@ -84,7 +84,7 @@ struct AudioReaderTests {
       let wanted = Double(click) + Double(MovieRecipe.Audio.clickLength - 1) / 2
       #expect(abs(center - wanted) < 1, "the click at \(click) is at \(center)")
     }
-    // A range that is read alone equals the same part of the whole track.
+    // An audio range that is read alone equals the same part of the whole audio track.
     for start in [31_000, 10_000, 20_000, 0] as [Int64] {
       let part = try reader.samples(from: start, count: 500)
       #expect(part[1] == Array(planes[1][Int(start)..<Int(start) + 500]))

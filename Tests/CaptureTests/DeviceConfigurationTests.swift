@@ -9,7 +9,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankV4L2
 
-/// Runs a body with the devices of a fake machine.
+/// Runs a closure with the devices of a fake machine.
 private func onMachine<Result>(
   _ configuration: String, _ body: (FakeVideoSystemCalls) throws -> Result
 ) throws -> Result {

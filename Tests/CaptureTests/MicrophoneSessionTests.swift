@@ -218,7 +218,7 @@ struct MicrophoneSessionTests {
           session.removeInput(microphone)
         }
       default:
-        // This waits only if a block is certain to arrive.
+        // This waits only if an audio block is certain to arrive.
         guard let connection = session.connections.last, connection.isEnabled, session.isRunning,
           let output = connection.output as? AudioDataOutput
         else { continue }

@@ -57,7 +57,7 @@ struct SampleDelivererTests {
       feed.wake()
       while numbers.count > 0 { await Task.yield() }
     }
-    // The thread keeps the deliverer alive, and ends when nothing can arrive anymore.
+    // The thread keeps the deliverer alive, and ends when no sample can arrive anymore.
     while watched != nil { await Task.yield() }
     #expect(numbers.count == 0 && handled.count == 0)
   }

@@ -26,7 +26,7 @@ struct FileLengthTests {
     }
   }
 
-  /// Runs a size search; nil if the limit was refused.
+  /// Runs a file size search; nil if the file size limit was refused.
   private func search(_ model: Model, _ limit: Int64, crf: Int = 18) throws
     -> ExportReport.FileLength?
   {

@@ -246,7 +246,7 @@ private struct PlaybackModel {
 }
 
 extension SeededGenerator {
-  /// A mapping with sizes as in real movies, and its model.
+  /// A random time mapping with durations as in real movies, and its model.
   fileprivate mutating func playback() throws -> (mapping: PlaybackMapping, model: PlaybackModel) {
     let scales: [Int32] = [1, 24, 240, 600, 1_001, 15_360, 48_000, 90_000, 240_000]
     func range(_ random: inout SeededGenerator) throws -> TimeRange {

@@ -174,7 +174,7 @@ extension SeededGenerator {
     return try TimeRange(start: min(first, second), end: max(first, second))
   }
 
-  /// A range that is not empty, or nil if the random times made none.
+  /// A time range that is not empty, or nil if the random times made none.
   fileprivate mutating func range(
     _ bits: Int, _ startScale: Int32, _ endScale: Int32
   ) throws -> TimeRange? {

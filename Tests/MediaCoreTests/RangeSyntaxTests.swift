@@ -44,7 +44,7 @@ struct RangeSyntaxTests {
     #expect(try range.start.seconds == Rational(parsing: start))
     #expect(try range.end.seconds == Rational(parsing: end))
     #expect(try TimeRangeExpression(parsing: written.description) == written)
-    // A name cannot be resolved in a source without marks.
+    // The name of a mark cannot be resolved in a source without marks.
     #expect(code { _ = try resolved(written) } == .outsideSource)
     #expect(code { _ = try TimeRangeExpression(parsing: "@..1") } == .syntax)
     #expect(code { _ = try TimeRangeExpression(parsing: "@hit+60f") } == .syntax)

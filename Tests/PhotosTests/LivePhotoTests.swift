@@ -51,7 +51,7 @@ struct LivePhotoTests {
     return settings
   }
 
-  /// The movie of a capture, and the events of the capture as short texts.
+  /// The Live Photo movie of a photo capture, and the events of the capture as short texts.
   static func movie(of capture: PhotoCapture) async throws -> (LivePhotoMovie?, [String]) {
     var (movie, story): (LivePhotoMovie?, [String]) = (nil, [])
     for await event in capture.events {

@@ -185,7 +185,8 @@ private enum StoredDetector {
     return integer(Int64(mantissa)) + integer(Int64(value.exponent) - 52)
   }
 
-  /// Changes, removes or inserts bytes, among the sizes at the start or anywhere.
+  /// Changes, removes or inserts bytes of a stored detector, either among the sizes at its start or
+  /// anywhere.
   static func damaged(_ stored: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
     var bytes = stored
     let end = Bool.random(using: &random) ? 48 : bytes.count

@@ -86,7 +86,7 @@ struct MicrophoneTakeTests {
     #expect(audio.codec == codec && audio.sampleRate == 48_000)
     #expect(audio.channelCount == 2 && audio.sampleCount == 72_000)
     #expect(audio.startOffset?.wholeNanoseconds == 0 && audio.gaps == [])
-    // The start is cut to whole samples, which leaves an error of half a sample.
+    // The start of the audio is cut to whole samples, which leaves an error of half a sample.
     #expect(try #require(audio.maxSyncError?.wholeNanoseconds) <= 10_417)
     let asset = try Asset(path: path)
     #expect(asset.audioTrack?.sampleCount == 72_000 && asset.audioTrack?.channelCount == 2)

@@ -90,7 +90,7 @@ struct VideoPreviewTests {
       view.join()
       #expect(isWoken.withLock { $0 } && preview.waitForNextFrame(milliseconds: 0))
       defer {
-        // No frame comes after the end of the stream, so the wait ends.
+        // No frame comes after the end of the stream, so the wait for a frame ends.
         sink.end(CaptureEnd())
         #expect(!preview.waitForNextFrame(milliseconds: .max))
       }

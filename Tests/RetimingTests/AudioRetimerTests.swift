@@ -13,7 +13,8 @@ struct AudioRetimerTests {
     return nil
   }
 
-  /// Four ranges that are not adjacent, so that each becomes a separate piece of audio.
+  /// Four time mappings whose ranges are not adjacent, so that each mapping becomes a separate
+  /// piece of audio.
   private func separateMappings() throws -> [TimeMapping] {
     var end = MediaTime.zero
     return try

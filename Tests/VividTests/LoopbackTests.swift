@@ -254,7 +254,8 @@ extension VividTests {
       return audio
     }
 
-    /// Checks the start offset and the gap in one take, since a take costs most of a minute here.
+    /// Checks the start offset and the gap in one take, since a take costs most of a minute on the
+    /// emulated machine.
     @Test func `A SIGSTOP during a take is reported as a gap in the audio`() async throws {
       let audio = try await record(
         "/tmp/stopped.mov", seconds: 10,

@@ -24,7 +24,8 @@ struct BenchTimingTests {
     return try finished.document()
   }
 
-  /// Expects that minimum, median and maximum are above zero and in ascending order.
+  /// Expects that the minimum, median and maximum of the measured times are above zero and in
+  /// ascending order.
   private func expectTimes(_ report: [String: Any]) throws {
     for key in ["wall", "cpu"] {
       let spread = try #require(report[key] as? [String: Int])

@@ -87,7 +87,7 @@ struct DamagedFileTests {
       "--json", in: scratch.path)
     let frames = try exported.document()["undecodable_frames"] as? [[String: Any]]
     #expect(frames?.map { $0["index"] as? Int } == [4])
-    // The key w of play uses the policy of the option, too.
+    // The key w of play uses the policy of the option --on-error, too.
     _ = try scratch.write(Array("0 w\n".utf8), as: "keys.txt")
     for (policy, status) in [("hold", 0), ("stop", 65)] as [(String, Int32)] {
       let written = try await slowmo(

@@ -43,7 +43,7 @@ struct GapFilledTests {
       text.split(separator: "\n").map { $0.split(separator: ",").last }
     }
     #expect(flags(table) == flags(again) && table.contains("\n21,87500000,"))
-    // The marks must be dropped when the export itself is exported again.
+    // The marks of repeated frames must be dropped when the export itself is exported again.
     _ = try await slowmo(
       "retime", "even.mp4", "-o", "part.mp4", "--trim", "0.1..0.2", "--copy", in: scratch.path)
     let part = try Asset(path: scratch.file("part.mp4"))

@@ -74,7 +74,7 @@ extension FuzzCases {
       appliesRotation: Bool.random(using: &random),
       undecodable: policies.randomElement(using: &random) ?? .stop)
     var total = 0
-    // A program may stop early, or continue after an error.
+    // A program may stop reading early, or continue after a read error.
     for _ in 0..<Int.random(in: 0...indices.count, using: &random) {
       let next: RawFrameSequence.Element?
       do throws(MediaError) { next = try frames.nextFrame() } catch { continue }
