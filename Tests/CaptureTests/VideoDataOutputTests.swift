@@ -165,7 +165,7 @@ struct ScriptedSession {
     while scripted.input.pool.heldCount > 0 || output.keptCount > 0 { await Task.yield() }
   }
 
-  @Test func `Drops of corrupt frames and by rate limit are counted apart`()
+  @Test func `Corrupt and rate-limited frames count as separate drops`()
     async throws
   {
     let taken = DispatchSemaphore(value: 0)
