@@ -115,7 +115,7 @@ struct FakeMachineTests {
     #expect(Set(list.warnings).count == list.warnings.count)
   }
 
-  /// A pixel format, a size, and the frame rates of both.
+  /// A pixel format, a frame size, and the frame rates for this format and size.
   private struct Triple: Hashable {
     let fourcc: UInt32
     let width: Int

@@ -10,7 +10,7 @@ package struct FaceImages: Sendable {
     package var top: Double
     package var width: Double
     package var height: Double
-    /// The rotation in degrees, clockwise.
+    /// The rotation of the face in degrees, clockwise.
     package var roll: Double
   }
 

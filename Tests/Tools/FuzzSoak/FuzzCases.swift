@@ -43,7 +43,7 @@ struct FuzzCases {
     directory = try Scratch()
     var movies: [Movie] = []
     var assets: [Asset] = []
-    // Two movies are enough for mistakes on purpose.
+    // Two movies are enough for cases that make deliberate mistakes.
     for (name, recipe) in Self.recipes().prefix(hasMistakes ? 2 : .max) {
       let path = directory.file("\(name).\(recipe.container)")
       try recipe.write(to: path)
