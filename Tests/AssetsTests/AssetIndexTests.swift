@@ -57,7 +57,7 @@ struct AssetIndexTests {
     ("plain", 2), ("h264", 6), ("late", 6), ("one group", 2), ("reordered", 60), ("hevc", 5),
     ("fragments", 60), ("front", 2), ("ffv1", 60), ("mp4", 2), ("jittered", 40), ("audio", 20),
   ])
-  func `A movie header gives the same packet index as all packets`(
+  func `A movie header and a full read give the same packet index`(
     name: String, maximum: Int
   ) throws {
     let recipe = recipe(name)

@@ -51,7 +51,7 @@ struct RawFrameSequenceTests {
   }
 
   @Test(arguments: ["h264", "mjpeg"])
-  func `Reading raw video frames fails only at a number out of range`(codec: String) throws {
+  func `Reading raw video fails only at a frame number out of range`(codec: String) throws {
     let asset = try asset(codec)
     for count in 0..<4 {
       var frames = try RawFrameSequence(asset, frames: Array(0..<40), as: .gray)

@@ -70,7 +70,7 @@ struct FrameRateVerificationTests {
   }
 
   @Test(arguments: [("loss=10%", FrameRateMismatchReason.bandwidth), ("loss=1%", nil)])
-  func `A 10 percent frame loss on the bus is a bandwidth mismatch`(
+  func `A frame loss of 10 percent is attributed to bus bandwidth`(
     faults: String, cause: FrameRateMismatchReason?
   ) throws {
     let machine = try FakeVideoSystemCalls("hfr-usb \(faults) apart=2 seed=3")

@@ -296,7 +296,7 @@ struct PlayerCommandTests {
     #expect(stage.player.ledger.due == 48 && stage.player.ledger.isBalanced)
   }
 
-  @Test func `In a composition gap the player counts no frame as current`()
+  @Test func `In a composition gap an empty display counts as up to date`()
     throws
   {
     let asset = try Movies.painted(scratch)

@@ -236,7 +236,7 @@ struct TriggeredTakeTests {
     #expect(try scratch.names() == ["clip1.mov", "clip2.mov"])
   }
 
-  @Test func `A clip warns if its trigger comes soon after camera start`() throws {
+  @Test func `A clip report warns of a trigger soon after camera start`() throws {
     let scratch = try Scratch()
     let (report, _) = try capture([200_000, 2_000_000], in: scratch) { _ in }
     let warnings = report.clips.map(\.warnings)
