@@ -116,10 +116,11 @@ struct CorrectedTimes {
     }
   }
 
-  /// The smallest number of units per tick with which all evenly spaced times are whole.
+  /// The smallest number of units per tick with which all corrected times are whole numbers of units.
   ///
-  /// If that number is above `limit`, times are rounded, with the smallest number of units per tick
-  /// with which they still ascend. Nil if this number is above `limit`, too.
+  /// The corrected times of a run of frames are evenly spaced between the times of its neighbors. If
+  /// the number is above `limit`, the result is the smallest number with which corrected times still
+  /// ascend after rounding. Nil if that number is above `limit`, too.
   private static func refinement(of runs: [Run], atMost limit: Int64) -> Int64? {
     var exact: Int64? = 1
     var least: Int64 = 1

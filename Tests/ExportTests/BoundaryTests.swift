@@ -150,7 +150,7 @@ struct BoundaryTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled))
-  func `The cut policy auto encodes if it would hide too many frames`() async throws {
+  func `Cut policy auto encodes if a copy would hide too many frames`() async throws {
     let asset = try asset(reordered: true)
     let few = try await check(asset, [(0, 500), (1_300, 2_000)], .auto)
     #expect(few.framesHidden > 0 && few.framesEncoded == 0)

@@ -148,7 +148,8 @@ struct PauseTests {
     #expect(account.gaps.map(\.afterIndex) == [2, 3, 5])
     #expect(account.gaps.map(\.time.wholeNanoseconds) == [30_000_000, 50_000_000, 80_000_000])
     #expect(account.measuredFrameRate == (Rational(100)))
-    // The frames of a pause before the first stored frame do not count as expected.
+    // Frames captured during a pause before the first stored frame add nothing to the number of
+    // expected frames.
     account = FrameAccount(frameRate: FrameRate(100), trustsCounter: false) { 0 }
     try observe(0, .paused)
     for number in [70, 71] as [Int64] { try observe(number, .taken) }

@@ -48,8 +48,9 @@ struct JoinedSpeeds {
   private(set) var mappings: [TimeMapping] = []
   let samples: [Float]
 
-  /// The first source sample, and the number of samples at each speed.
+  /// The index of the first source sample.
   private static let start: Int64 = 10_000
+  /// The number of source samples at each speed.
   private let count: Int64
 
   init(_ algorithm: AudioTimePitchAlgorithm, each count: Int64) throws {

@@ -9,7 +9,8 @@ enum OpenTimelineExact {
   ///
   /// A ramp is written as several clips.
   ///
-  /// Returns nil if there are no exact values, or if another program changed the standard values.
+  /// Returns nil if the metadata of the items has no exact values of this library. Also returns nil if
+  /// another program changed the items' own OpenTimelineIO fields.
   static func segment(
     _ children: ArraySlice<JSONValue>, _ location: String, _ notes: inout [String]
   ) throws(MediaError) -> (content: ProjectContent, count: Int)? {

@@ -24,7 +24,8 @@ package final class AudioStream {
       case source(AudioSegment.Source, position: Rational, speed: Speed)
       /// A ramp.
       ///
-      /// The segment's target is in output seconds and starts at the part's first sample.
+      /// The target range of the segment is in seconds of the output. It starts at the time of the
+      /// first output sample of this part of the stream.
       case ramp(AudioSegment)
     }
 
