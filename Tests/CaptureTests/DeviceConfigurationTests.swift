@@ -48,7 +48,7 @@ struct DeviceConfigurationTests {
     }
   }
 
-  @Test func `Controls are set through the handle that holds the lock`() throws {
+  @Test func `All control objects can set controls of a locked camera`() throws {
     try onMachine("hfr-usb") { machine in
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       let before = try CameraControls(device: camera)
@@ -109,7 +109,7 @@ struct DeviceConfigurationTests {
     }
   }
 
-  @Test func `A locked camera stays locked when its input changes format`() throws {
+  @Test func `A configuration lock outlasts a format change of its camera`() throws {
     try onMachine("hfr-usb") { _ in
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       var locked = try camera.lockForConfiguration()
