@@ -92,7 +92,7 @@ struct FaceReaderTests {
         }
       }
     }
-    // Luma in packed rows, interleaved with chroma.
+    // The luma of packed frames, in which luma and chroma alternate, such as YUYV.
     let image = try await FaceImages().image("2009_004587")
     let packed: [UInt8] = image.pixels.reduce(into: []) { $0 += [$1, 128] }
     let pass = FaceReader.Pass(effort: .quick)
