@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A writer of whole numbers of varying length.
+///
+/// A number takes a byte for each 7 bits. A list of numbers that repeat in any pattern takes a few
+/// bytes in all, because a run that occurred before is stored as its distance and length.
+struct NumberWriter {
+  private(set) var bytes: [UInt8] = []
+
+  /// The greatest distance of a repeated run.
+  private static let reach = 24
+  /// The shortest repeated run that is stored as such.
+  private static let shortestRun = 4
+
+  mutating func append(_ number: UInt64) {
+    var rest = number
+    while rest >= 0x80 {
+      bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+      rest >>= 7
+    }
+    bytes.append(UInt8(rest))
+  }
+
+  /// Appends a signed number; small magnitudes are short (zigzag).
+  mutating func append(_ number: Int64) {
+    append(UInt64(bitPattern: (number << 1) ^ (number >> 63)))
+  }
+
+  mutating func append(bytes more: [UInt8]) { bytes += more }
+
+  /// Appends a list of numbers without its length.
+  ///
+  /// It consists of runs. The lowest bit of a run's head is 1 for a repeated run, and the rest is
+  /// its length. A repeated run may overlap what it repeats.
+  mutating func append(list: [Int64]) {
+    var (literal, position) = (0, 0)
+    func flush(_ writer: inout NumberWriter) {
+      guard literal < position else { return }
+      writer.append(UInt64(position - literal) << 1)
+      for number in list[literal..<position] { writer.append(number) }
+    }
+    while position < list.count {
+      var best = (length: 0, distance: 0)
+      for distance in 1...Self.reach where distance <= position {
+        var end = position
+        while end < list.count, list[end] == list[end - distance] { end += 1 }
+        if end - position > best.length { best = (end - position, distance) }
+      }
+      guard best.length >= min(Self.shortestRun, list.count - position) else {
+        position += 1
+        continue
+      }
+      flush(&self)
+      append(UInt64(best.length) << 1 | 1)
+      append(UInt64(best.distance))
+      position += best.length
+      literal = position
+    }
+    flush(&self)
+  }
+}
