@@ -46,6 +46,27 @@ enum MovieFinalizer {
     var settings = MovieWriter.Settings(
       container: container.rawValue, movieTimescale: 1_000_000)
     settings.metadata = metadata
+    let journal = RecordedFragments(in: file, from: head.end)
+    let order = SampleOrder(journal)
+    let records = journal.frameRecords
+    let byteCount = file.byteCount
+    func wholeLocations(_ track: TrackFormat) -> [PacketLocation] {
+      // A full disk may have cut off the last samples. The index leaves these out.
+      (tracks[track.index]?.locations ?? []).filter {
+        $0.position + Int64($0.byteCount) <= byteCount
+      }
+    }
+    if let video = source.tracks.first(where: { $0.kind == .video }),
+      let timescale = Int32(exactly: video.timeBase.denominator)
+    {
+      let locations = wholeLocations(video)
+      let times = zip(locations, order.entries(of: locations, end: 0)).map {
+        $0.ticks &+ $1.presentationOffset
+      }
+      TakeTimeNote.add(
+        to: &settings.metadata, sizes: locations.map(\.byteCount), times: times,
+        timescale: timescale, records: records)
+    }
     var writer = try MovieWriter(indexing: path, upTo: file.byteCount, settings: settings)
     var targets: [(track: TrackFormat, target: Int)] = []
     let oldIndex = file.bytes(of: head) ?? []
@@ -61,17 +82,12 @@ enum MovieFinalizer {
       targets.append((track, target))
     }
     try writer.begin()
-    let journal = RecordedFragments(in: file, from: head.end)
-    let order = SampleOrder(journal)
     let placeholder = try PlaceholderBytes(
       count: tracks.values.flatMap(\.locations).map(\.byteCount).max() ?? 0)
     var counts = Array(repeating: Int64(0), count: source.tracks.count)
     for (track, target) in targets {
       guard let packets = tracks[track.index] else { continue }
-      // A full disk may have cut off the last samples. The index omits them.
-      let locations = packets.locations.filter {
-        $0.position + Int64($0.byteCount) <= file.byteCount
-      }
+      let locations = wholeLocations(track)
       let end =
         switch ends.indices.contains(track.index) ? ends[track.index] : .afterFirst(0) {
         case .at(let end): end
@@ -86,7 +102,6 @@ enum MovieFinalizer {
           isDroppable: sample.isDroppable)
       }
     }
-    let records = journal.frameRecords
     let ledger = records.isEmpty ? [] : LedgerBox.bytes(records)
     var index = try writer.finishIndex()
     for (target, size) in apertures {
