@@ -53,7 +53,9 @@ class Track:
         points: One point for each frame, also where the object is lost.
         found_count: The number of frames in which the object was found.
         meters_per_pixel: The scale, or None.
-        time_scale: Seconds of real time per second of the movie.
+        time_scale: Seconds of real time per second of the movie, or None where it varies.
+        time_source: The origin of the time: ``"map"``, ``"recording"``, ``"tag"``, ``"option"`` or
+            ``"file"``.
         frames_synthesized: The number of frames that were synthesized and not captured.
         document: All values that the command printed.
     """
@@ -61,7 +63,8 @@ class Track:
     points: list[TrackedPoint]
     found_count: int
     meters_per_pixel: float | None
-    time_scale: Fraction
+    time_scale: Fraction | None
+    time_source: str
     frames_synthesized: int
     document: dict[str, Any] = field(repr=False, compare=False)
 
@@ -99,6 +102,7 @@ def track(
     path: PathLike, *, at: Number, box: tuple[int, int, int, int], until: Number | None = None,
     by: Literal["patch", "color"] | None = None, reach: int | None = None,
     scale: str | None = None, capture_fps: Number | None = None,
+    clock: Literal["capture", "file"] | None = None,
 ) -> Track:
     """Follows an object through the frames of a movie.
 
@@ -112,22 +116,23 @@ def track(
         reach: The greatest distance from the predicted position, in pixels.
         scale: A known length in the image, such as ``"96=1m"`` or ``"96±1=1±0.002m"``.
         capture_fps: The rate of the camera in frames per second, if the file does not state it.
+        clock: Measure in the time of the capture, as by default, or in that of the file.
 
     Raises:
-        CommandError: The file cannot be read, or nothing in the box fixes a position.
+        CommandError: The file cannot be read, its capture times are unknown, or nothing in the box fixes a position.
     """
     document = run(
         "track", path_text(path), "--at", text(at), "--box", ",".join(map(str, box)),
         *option("until", until), *option("by", by), *option("reach", reach),
-        *option("scale", scale), *option("capture-fps", capture_fps))
+        *option("scale", scale), *option("capture-fps", capture_fps),
+        *option("clock", clock))
     names = TrackedPoint.__dataclass_fields__
-    time_scale = fraction(document["time_scale"])
-    assert time_scale is not None
     return Track(
         points=[
             TrackedPoint(**{name: point[name] for name in names}) for point in document["points"]],
         found_count=document["found_count"], meters_per_pixel=document["meters_per_pixel"],
-        time_scale=time_scale, frames_synthesized=document["frames_synthesized"],
+        time_scale=fraction(document["time_scale"]), time_source=document["time_source"],
+        frames_synthesized=document["frames_synthesized"],
         document=document)
 
 
