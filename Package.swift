@@ -140,7 +140,8 @@ let package = Package(
     .module(
       "Analysis",
       on: [
-        "Assets", "Capture", "Editing", "Export", "LibAV", "LinuxSystem", "MediaCore", "Retiming",
+        "Assets", "Capture", "Editing", "Export", "LibAV", "LinuxSystem", "MediaCore",
+        "MovieFormat", "Retiming",
       ]),
     // The player without a window.
     .module(

@@ -74,7 +74,8 @@ MODULES = {
     ],
     "OvercrankAnalysis": [
         "OvercrankAssets", "OvercrankCapture", "OvercrankEditing", "OvercrankExport",
-        "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankRetiming",
+        "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
+        "OvercrankRetiming",
     ],
     "OvercrankPlayback": [
         "OvercrankALSA", "OvercrankEditing", "OvercrankAssets", "OvercrankRetiming",

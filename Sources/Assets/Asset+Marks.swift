@@ -65,17 +65,14 @@ extension Asset {
 
   /// Returns the capture time of each frame.
   ///
-  /// The entry is nil for a frame whose capture time is unknown.
+  /// - Returns: The times; nil for a frame of unknown origin. All are nil if the file gives no reason to
+  ///   take its times for those of a capture.
   package func captureTimes() -> [MediaTime?] {
-    let stated = captureFrameRate
-    let rate = stated?.rate.framesPerSecond
-    // In a movie with Apple's tag for full-rate playback, or with an edit list that slows it down,
-    // the sample times are capture times.
-    let hasCaptureTimes = stated?.source == Self.appleIntentKey || stated?.source == "edit_list"
-    return frameTimingRows().enumerated().map { index, row in
-      if let time = row.captureTime { return time }
-      if hasCaptureTimes { return row.time }
-      return rate.flatMap { MediaTime(exactly: Rational(Int64(index)) / $0) }
+    guard let frames = videoTrack?.frames else { return [] }
+    guard let clock = try? captureClock(), clock.assumption != .fileTimesAreReal
+    else {
+      return frames.entries.map { _ in nil }
     }
+    return frames.entries.indices.map { clock.map.captureTime(ofFrame: $0) }
   }
 }

@@ -36,7 +36,11 @@ public struct Asset: Sendable {
   ///
   /// Nil if the clock of the file never restarts.
   let corrections: TimeCorrections?
-  /// The packet index that is stored next to the file, and its use; nil unless it was requested.
+  /// The clock that ``captureClock(_:captureFrameRate:x:y:)`` chooses without arguments.
+  private(set) var clockChoice = CaptureClock.Choice.capture
+  /// The capture rate that it takes without arguments; nil for that of the file.
+  private(set) var givenCaptureFrameRate: FrameRate?
+  /// The index beside the file and its use; nil unless it was requested.
   public internal(set) var keptIndex: KeptIndex?
   /// Descriptions of the tracks that are neither the video track nor the audio track.
   ///
@@ -141,7 +145,21 @@ public struct Asset: Sendable {
     return asset
   }
 
-  /// The track with this number, counted from 1 among the tracks of its media type.
+  /// Returns the same asset, whose capture times come from this clock.
+  ///
+  /// - Parameters:
+  ///   - choice: The clock.
+  ///   - captureFrameRate: The capture rate; nil for that of the file.
+  /// - Returns: The asset.
+  public func measured(
+    by choice: CaptureClock.Choice, captureFrameRate: FrameRate? = nil
+  ) -> Asset {
+    var asset = self
+    (asset.clockChoice, asset.givenCaptureFrameRate) = (choice, captureFrameRate)
+    return asset
+  }
+
+  /// The track with a number among those of its type, from 1.
   private func track(_ number: Int, _ mediaType: MediaType) throws(MediaError) -> AssetTrack {
     let all = tracks(of: mediaType)
     guard all.indices.contains(number - 1) else {

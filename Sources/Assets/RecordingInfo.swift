@@ -156,19 +156,45 @@ extension Asset {
     public let isDuplicate: Bool?
   }
 
-  /// The times and the capture data of all frames of the video track.
+  /// The records of the frames in the ledger; nil without a ledger that has them all.
+  func takenRecords(frameCount: Int) -> [FrameObservation]? {
+    let records = LedgerBox.read(from: path)?.filter { $0.outcome == .taken }
+    return records.flatMap { $0.count >= frameCount ? Array($0.prefix(frameCount)) : nil }
+  }
+
+  /// The times of all frames of the video track.
   ///
-  /// Capture times and sequence numbers come from the frame records in the file. Without records,
-  /// they are computed from the first frame and the gaps.
-  public func frameTimingRows() -> [FrameTimingRow] {
+  /// Capture times come from the time map or the ledger of the file. In a recording without a ledger,
+  /// they are computed from the first frame and the gaps. Sequence numbers are those of a recording.
+  ///
+  /// - Parameter clock: The clock of the capture times; nil for that of the map or the ledger.
+  /// - Returns: The rows.
+  public func frameTimingRows(_ clock: CaptureClock? = nil) -> [FrameTimingRow] {
     guard let frames = videoTrack?.frames else { return [] }
+    switch storedTimeMap() {
+    case .panes(let panes): return frameTimingRows(frames, panes.first?.map, clock)
+    case .none, .recording: return frameTimingRows(frames, nil, clock)
+    case .refused:
+      // The tags about single frames no longer fit either.
+      return frames.entries.enumerated().map { index, entry in
+        FrameTimingRow(
+          index: index, time: MediaTime(entry.ticks, over: frames.timescale),
+          captureTime: clock?.map.captureTime(ofFrame: index), sequence: nil,
+          duration: MediaTime(entry.duration, over: frames.timescale), lostBefore: nil,
+          isDuplicate: nil)
+      }
+    }
+  }
+
+  private func frameTimingRows(
+    _ frames: FrameTable, _ map: TimeMap?, _ clock: CaptureClock?
+  ) -> [FrameTimingRow] {
     let recording = recording
     let missing = recording?.missing(frameCount: frames.entries.count)
     var sequence = missing == nil ? nil : recording?.firstSequence
     let repeated = metadata[RepeatedFrameTag.key].flatMap { RepeatedFrameTag($0) }?
       .flags(frameCount: frames.entries.count)
-    var records = LedgerBox.read(from: path)?.filter { $0.outcome == .taken }
-    if let count = records?.count, count < frames.entries.count { records = nil }
+    let records = takenRecords(frameCount: frames.entries.count)
     return frames.entries.enumerated().map { index, entry in
       let time = MediaTime(entry.ticks, over: frames.timescale)
       let lost = missing?[index]
@@ -179,11 +205,16 @@ extension Asset {
         MediaTime(exactly: $0.firstCaptureTime + time)
       }
       let number = record.map { Int64($0.sequence) } ?? sequence
+      let captured = record.map { MediaTime(microseconds: $0.microseconds) } ?? late
+      let isDuplicate = repeated?[index] ?? (number == nil ? nil : false)
+      let isKnown = map?.recording(ofFrame: index) != nil
       return FrameTimingRow(
         index: index, time: time,
-        captureTime: record.map { MediaTime(microseconds: $0.microseconds) } ?? late,
+        captureTime: clock.map { $0.map.captureTime(ofFrame: index) }
+          ?? (map == nil ? captured : map?.captureTime(ofFrame: index)),
         sequence: number, duration: MediaTime(entry.duration, over: frames.timescale),
-        lostBefore: lost, isDuplicate: repeated?[index] ?? (number == nil ? nil : false))
+        lostBefore: map?.lostBefore(frame: index) ?? lost,
+        isDuplicate: isKnown ? map?.frames[index].content == .repeated : isDuplicate)
     }
   }
 }

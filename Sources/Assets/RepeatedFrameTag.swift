@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The metadata tag that lists the frames of a movie that repeat the image of the frame before.
+/// The metadata tag by which earlier versions stated which frames of a movie repeat the image before
+/// them; now the time map does.
 ///
 /// The text lists ranges of frame indices, for example `12,40+3` for the frames 12, 40, 41 and 42.
 package struct RepeatedFrameTag: Hashable, Sendable {
@@ -30,13 +31,7 @@ package struct RepeatedFrameTag: Hashable, Sendable {
     self.init(ranges)
   }
 
-  /// The text of the tag.
-  package var text: String {
-    ranges.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)+\($0.count)" }
-      .joined(separator: ",")
-  }
-
-  /// Returns for each frame whether it repeats the image of the frame before.
+  /// Returns for each frame whether it is repeated.
   func flags(frameCount: Int) -> [Bool] {
     var flags = [Bool](repeating: false, count: frameCount)
     for range in ranges {
@@ -47,13 +42,11 @@ package struct RepeatedFrameTag: Hashable, Sendable {
 }
 
 extension Asset {
-  /// The frame times of this movie, a constant-rate export, with the capture times and sequence
-  /// numbers of the export's source.
+  /// The times of all frames of a constant-rate copy, with the sequence numbers of its source.
   ///
-  /// - Parameter source: The frame times of the source. The export shows each source frame once, or
-  ///   repeats it.
-  /// - Returns: The rows; without capture times if the export does not show all frames of the
-  ///   source.
+  /// - Parameter source: The frames of the source, each of which the copy shows once or several
+  ///   times in a row.
+  /// - Returns: The rows. Without sequence numbers if the copy does not show each frame of the source.
   package func frameTimingRows(copiedFrom source: [FrameTimingRow]) -> [FrameTimingRow] {
     let rows = frameTimingRows()
     guard rows.count(where: { $0.isDuplicate == false }) == source.count else { return rows }
@@ -64,7 +57,7 @@ extension Asset {
       let shown = source[next - 1]
       return FrameTimingRow(
         index: row.index, time: row.time, captureTime: shown.captureTime, sequence: shown.sequence,
-        duration: row.duration, lostBefore: 0, isDuplicate: row.isDuplicate)
+        duration: row.duration, lostBefore: row.lostBefore, isDuplicate: row.isDuplicate)
     }
   }
 }

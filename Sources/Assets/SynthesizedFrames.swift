@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The frames of a movie that were synthesized instead of captured.
+import OvercrankMediaCore
+
+/// The frames of a movie that were synthesized, and not captured.
 ///
-/// A movie stores this as text with one character for each frame in presentation order: a dot for a
-/// captured frame, and a digit for a synthesized frame. The digit is the confidence in tenths, from
-/// 0 to 9.
+/// As a text, they have one character for each frame in presentation order: a dot for a captured frame,
+/// and a digit for a synthesized one. The digit is the tenths of its confidence, from 0 to 9.
 public struct SynthesizedFrames: Hashable, Sendable {
-  /// The key of the tag in a movie's metadata.
+  /// The key of the tag in a movie of an earlier version; now the time map has it.
   package static let key = "com.overcrank.synthesized_frames"
 
-  /// The text as the movie stores it.
+  /// The text.
   public private(set) var text = ""
   /// The number of synthesized frames in the movie.
   public private(set) var count: Int64 = 0
@@ -45,15 +46,19 @@ public struct SynthesizedFrames: Hashable, Sendable {
       text += String(repeating: ".", count: Int(clamping: added))
       return
     }
-    let tenths = min(9, max(0, Int(confidence * 10)))
+    let tenths = Self.tenths(of: confidence)
     text += String(repeating: "\(tenths)", count: Int(clamping: added))
     count += added
     confidenceSum += Double(confidence) * Double(added)
     lowestConfidence = min(lowestConfidence ?? 1, Double(confidence))
   }
 
-  /// Returns the confidence in a synthesized frame in tenths, from 0 to 9; nil for a captured
-  /// frame.
+  /// Returns a confidence from 0 to 1 in tenths, from 0 to 9.
+  package static func tenths(of confidence: Float) -> UInt8 {
+    UInt8(min(9, max(0, Int(confidence * 10))))
+  }
+
+  /// Returns the confidence of a frame in tenths, from 0 to 9; nil for a captured frame.
   public func confidenceTenths(ofFrame index: Int) -> Int? {
     guard text.utf8.count > index, index >= 0 else { return nil }
     let character = text.utf8[text.utf8.index(text.utf8.startIndex, offsetBy: index)]
@@ -62,10 +67,30 @@ public struct SynthesizedFrames: Hashable, Sendable {
 }
 
 extension Asset {
-  /// The synthesized frames of the movie.
+  /// The synthesized frames of the movie; nil if it has none, or if none are known.
   ///
-  /// Nil if there are none, or if the movie does not list them.
+  /// They are read from the time map in the file, or from the tag of an earlier version.
   public var synthesizedFrames: SynthesizedFrames? {
-    metadata[SynthesizedFrames.key].flatMap(SynthesizedFrames.init(text:))
+    switch storedTimeMap() {
+    case .panes(let panes): panes.first.flatMap { SynthesizedFrames($0.map) }
+    case .none, .recording: metadata[SynthesizedFrames.key].flatMap(SynthesizedFrames.init(text:))
+    case .refused: nil
+    }
+  }
+}
+
+extension SynthesizedFrames {
+  /// The synthesized frames of a time map; nil if it has none.
+  fileprivate init?(_ map: TimeMap) {
+    self.init()
+    for frame in map.frames {
+      if case .synthesized(let tenths) = frame.content {
+        // The middle of the tenth, so that rounding cannot leave it.
+        append((Float(tenths) + 0.5) / 10, count: 1)
+      } else {
+        append(nil, count: 1)
+      }
+    }
+    if count == 0 { return nil }
   }
 }

@@ -233,6 +233,7 @@ public struct ExportSession: Sendable {
       path: path, plan: plan, asset: asset, properties: composition.track(.video),
       settings: settings, audio: audio, isCancelled: isCancelled)
     var report = plan.report
+    var rendered = OutputTimeMap.Rendered()
     switch plan.frames {
     case .copied(let frames, let crf):
       report.undecodable = try PassthroughExport(
@@ -260,11 +261,12 @@ public struct ExportSession: Sendable {
         if let lowest = synthesized.lowestConfidence, let mean = synthesized.meanConfidence {
           report.synthesizedConfidence = ExportReport.Confidence(lowest: lowest, mean: mean)
         }
-        output.markSynthesized(synthesized.text)
       }
+      (rendered.slots, rendered.synthesized) = (written.slots, written.contents)
     }
+    rendered.undecodable = plan.frames(report.undecodable)
     try output.checkCancelled()
-    try output.finish()
+    try output.finish(timeMap: try plan.timeMap(after: rendered), planned: plan.timeMap)
     return report
   }
 }

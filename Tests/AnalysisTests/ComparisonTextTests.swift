@@ -33,11 +33,12 @@ struct ComparisonTextTests {
     let first = try clip(scratch.file("a.mov"), rate: 240, firstLuma: 40)
     // The clip was captured at 240 fps and plays at 30 fps.
     let second = try clip(scratch.file("b.mov"), rate: 30, firstLuma: 60)
-    var comparison = ClipComparison(
+    var comparison = try ClipComparison(
       [
         ClipComparison.Clip(first, origin: MediaTime(20, over: 240)),
         ClipComparison.Clip(
-          second, origin: MediaTime(8, over: 30), timeScale: Rational(1, over: 8)),
+          second, origin: MediaTime(8, over: 30),
+          clock: second.captureClock(captureFrameRate: 240)),
       ], frameRate: 30, speed: Speed(1, over: 8), layout: layout)
     comparison.burnIn = BurnIn(items: [.time, .frame, .speed, .mark])
     return comparison

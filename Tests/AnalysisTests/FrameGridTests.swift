@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankAssets
 import OvercrankMediaCore
 import TestSupport
 import Testing

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankAssets
+import OvercrankExport
 import OvercrankLibAV
 import OvercrankLinuxSystem
 public import OvercrankMediaCore
+import OvercrankMovieFormat
 
 extension ClipComparison {
   /// Writes the movie in H.264 without audio.
@@ -69,14 +71,20 @@ extension ClipComparison {
     settings.options = ["preset": "medium", "crf": "18"]
     var encoder = try Encoder(video: settings)
     let container = path.lowercased().hasSuffix(".mov") ? "mov" : "mp4"
-    var writer = try MovieWriter(
-      path: path, settings: MovieWriter.Settings(container: container, movieTimescale: timescale))
+    var layout = MovieWriter.Settings(container: container, movieTimescale: timescale)
+    let maps = writesTimeMap ? timeMaps(plan) : []
+    let shown = plan.frames.indices.map { Int64($0) * ticks }
+    if let map = maps.first {
+      layout.metadata[TimeMapNote.key] =
+        TimeMapNote(map, ticks: shown, timescale: timescale).text
+    }
+    var writer = try MovieWriter(path: path, settings: layout)
     _ = try writer.addTrack(encoder.parameters, timescale: timescale)
     try writer.begin()
     var converter = FrameConverter(to: .yuv420p, isFullRange: false)
     let readers = try ComparedFrames.open(clips, plan)
     let text = try burnIn.map {
-      try ComparisonText($0, clips, plan, speed, isStacked: layout == .overlay)
+      try ComparisonText($0, clips, plan, speed, isStacked: self.layout == .overlay)
     }
     for (slot, indices) in plan.frames.enumerated() {
       if isCancelled() {
@@ -87,7 +95,7 @@ extension ClipComparison {
       var canvas = Canvas(width: plan.size.width, height: plan.size.height)
       for (number, index) in indices.enumerated() {
         let image = try readers[number].image(at: index)
-        if layout == .overlay, number > 0 {
+        if self.layout == .overlay, number > 0 {
           Self.blend(image, into: &canvas, share: 1 / Float(number + 1))
         } else {
           canvas.draw(image, x: plan.boxes[number].x, y: 0)
@@ -103,6 +111,10 @@ extension ClipComparison {
     try encoder.send(nil)
     while let packet = try encoder.nextPacket() { try Self.write(packet, to: &writer, ticks) }
     try writer.finish()
+    guard !maps.isEmpty else { return }
+    try TimeMapFile.attach(
+      timeMapEntries(maps, plan), to: path, track: 0, ticks: shown, timescale: timescale,
+      keepsNote: true)
   }
 
   private static func write(

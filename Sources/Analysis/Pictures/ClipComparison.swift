@@ -14,13 +14,15 @@ public struct ClipComparison: Sendable {
     public let asset: Asset
     /// The instant of alignment, in the movie's time.
     public let origin: MediaTime
-    /// Seconds of real time per second of the movie, see `Asset.captureTimeScale`.
-    public let timeScale: Rational
+    /// The capture times of the movie.
+    public let clock: CaptureClock?
 
-    /// Creates a clip; a nil time scale means the scale that the file states.
-    public init(_ asset: Asset, origin: MediaTime = .zero, timeScale: Rational? = nil) {
+    /// Creates a clip.
+    ///
+    /// Without a clock, it is the one that the file states, or its own times.
+    public init(_ asset: Asset, origin: MediaTime = .zero, clock: CaptureClock? = nil) {
       (self.asset, self.origin) = (asset, origin)
-      self.timeScale = timeScale ?? asset.captureTimeScale()
+      self.clock = clock ?? (try? asset.captureClock()) ?? (try? asset.captureClock(.file))
     }
   }
 
@@ -61,6 +63,8 @@ public struct ClipComparison: Sendable {
   /// count from the first frame of each clip. A nil ``BurnIn/mark`` is the instant of alignment of
   /// each clip. The speed is ``speed``.
   public var burnIn: BurnIn?
+  /// True to store the time maps of the clips in the movie, false for none.
+  public var writesTimeMap = true
 
   /// Creates a comparison.
   ///
@@ -87,23 +91,23 @@ public struct ClipComparison: Sendable {
   ///   instant outside its clip, `.nothingInCommon` if the clips share no time, `.imageTooLarge`.
   public func plan() throws(MediaError) -> Plan {
     var (start, end): (Rational?, Rational?) = (nil, nil)
+    var lines: [CaptureLine] = []
     for clip in clips {
-      guard clip.asset.videoTrack != nil else {
+      guard clip.asset.videoTrack != nil, let clock = clip.clock else {
         throw MediaError(
           .invalidData, "\(clip.asset.path) contains no video",
           recovery: "choose a movie with video")
       }
-      guard clip.origin >= .zero, clip.asset.duration > clip.origin, clip.timeScale > .zero,
-        clip.timeScale.isValid
+      guard clip.origin >= .zero, clip.asset.duration > clip.origin,
+        let line = CaptureLine(clock, clip.asset, around: clip.origin)
       else {
         throw MediaError(
           .outsideSource, "the time \(clip.origin.displayText) s is outside \(clip.asset.path)",
           recovery: "it ends at \(clip.asset.duration.displayText) s")
       }
-      let before = -(clip.origin.seconds * clip.timeScale)
-      let after = (clip.asset.duration - clip.origin) * clip.timeScale
-      start = start.map { max($0, before) } ?? before
-      end = end.map { min($0, after) } ?? after
+      lines.append(line)
+      start = start.map { max($0, line.start) } ?? line.start
+      end = end.map { min($0, line.end) } ?? line.end
     }
     guard let start, let end, start < end, end.isValid else {
       throw MediaError(
@@ -121,7 +125,7 @@ public struct ClipComparison: Sendable {
     var frames: [[Int]] = []
     for slot in 0..<count {
       let real = start + step * Rational(slot)
-      frames.append(clips.map { Self.frame(of: $0, at: real) })
+      frames.append(lines.map { $0.frame(at: real) })
     }
     let boxes = try boxes()
     let width = boxes.map { $0.x + $0.width }.max() ?? 0
@@ -132,21 +136,7 @@ public struct ClipComparison: Sendable {
       frameCount: Int(count), start: start, frames: frames)
   }
 
-  /// The index of the frame that a clip shows at a real time relative to the instant of alignment.
-  private static func frame(of clip: Clip, at real: Rational) -> Int {
-    guard let frames = clip.asset.videoTrack?.frames else { return 0 }
-    // Adds the greatest rounding error of the file's times, because a rounded time may lie just
-    // after the true start of its frame.
-    let seconds =
-      clip.origin.seconds + real / clip.timeScale + frames.uncertaintyInSeconds
-    let ticks = seconds * Rational(Int64(frames.timescale))
-    guard let number = try? ticks.rounded(.towardNegativeInfinity),
-      let whole = Int64(exactly: number)
-    else { return 0 }
-    return frames.lastIndex(atOrBefore: max(0, whole)) ?? 0
-  }
-
-  /// The rectangle of each clip in the movie; all its coordinates and sides are even numbers.
+  /// The position of each clip, with even sides.
   private func boxes() throws(MediaError) -> [PixelBox] {
     let sizes = clips.map { clip -> (width: Int, height: Int) in
       guard let track = clip.asset.videoTrack else { return (2, 2) }

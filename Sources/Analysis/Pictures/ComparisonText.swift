@@ -24,9 +24,8 @@ struct ComparisonText {
     drawing = try BurnInDrawing(
       burnIn, width: plan.size.width, height: plan.size.height,
       pixelFormat: .yuv420p, isFullRange: false, TransferFunction(.convertedFromRGB))
-    texts = try clips.map {
-      try BurnInText(
-        burnIn.items, of: $0.asset, mark: burnIn.mark ?? $0.origin, timeScale: $0.timeScale)
+    texts = clips.map {
+      BurnInText(burnIn.items, of: $0.asset, mark: burnIn.mark ?? $0.origin, clock: $0.clock)
     }
     boxes = plan.boxes
     lineCount = burnIn.items.count

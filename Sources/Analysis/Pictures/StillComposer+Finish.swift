@@ -13,31 +13,27 @@ extension StillComposer {
     public var slitWidth: Int
     /// The time of the ruler's zero in the movie; nil for the start of the range.
     public var origin: MediaTime?
-    /// Seconds of real time per second of the movie, see `Asset.captureTimeScale`.
-    public var timeScale: Rational
     /// Whether time runs to the left, as for runners who come from the right.
     public var isReversed: Bool
 
     /// Creates settings.
     public init(
-      column: Int? = nil, slitWidth: Int = 2, origin: MediaTime? = nil, timeScale: Rational = .one,
-      isReversed: Bool = false
+      column: Int? = nil, slitWidth: Int = 2, origin: MediaTime? = nil, isReversed: Bool = false
     ) {
       (self.column, self.slitWidth, self.origin) = (column, slitWidth, origin)
-      (self.timeScale, self.isReversed) = (timeScale, isReversed)
+      self.isReversed = isReversed
     }
   }
 
   /// Makes a photo finish: the finish line's column of each frame, side by side, above a ruler in
   /// milliseconds of real time.
   ///
-  /// The time axis is even. In place of a lost frame, the frame before it is used, so no time is
-  /// missing.
+  /// The time axis is even in capture time. A lost frame shows the one before it, so no time is missing.
   ///
   /// - Parameter settings: The finish line and the ruler.
   /// - Returns: The image; ``StillImage/frames`` has the part of each frame that is shown.
-  /// - Throws: `MediaError` with `.outsideSource` for a column outside the frame, `.imageTooLarge`
-  ///   for a range of too many frames, `.invalidData` for a frame that cannot be decoded, or
+  /// - Throws: `MediaError` with `.outsideSource` for a column outside the frame, and for a range or an
+  ///   origin beyond a cut of the movie, `.imageTooLarge` for a range of too many frames, `.invalidData` for a frame that cannot be decoded, or
   ///   `.cancelled`.
   public func photoFinish(
     _ settings: FinishSettings = FinishSettings()
@@ -55,13 +51,25 @@ extension StillComposer {
         "the column \(column) is outside \(asset.path), which is \(start.width) pixels wide",
         recovery: "choose a column from 0 to \(start.width - 1)")
     }
-    // In the image, each slit stands for the median frame duration. The mean duration would be
-    // longer if frames were lost.
-    let durations = all.map { frames.entries[$0].duration }.sorted()
-    let period = Double(max(1, durations[durations.count / 2])) / Double(frames.timescale)
+    guard let line = CaptureLine(clock, asset, around: range.start),
+      let from = clock.seconds(at: range.start),
+      let to = clock.seconds(at: range.end)
+        ?? clock.seconds(ofFrame: all.upperBound - 1),
+      clock.part(ofFrame: first) == clock.part(ofFrame: all.upperBound - 1)
+    else {
+      throw MediaError(
+        .outsideSource,
+        "the range of \(asset.path) has a cut, at which the time of the capture jumps",
+        recovery: "choose a range between two cuts")
+    }
+    // The median period, so that lost frames do not stretch the others.
+    let period = max(
+      1e-9,
+      line.period(of: all)?.doubleValue
+        ?? Double(max(1, frames.entries[first].duration)) / Double(frames.timescale))
     let slit = max(1, min(settings.slitWidth, 64))
-    let begin = range.start.doubleValue
-    let length = range.end.doubleValue - begin
+    let begin = min(0, (to - from).doubleValue)
+    let length = (to - from).magnitude.doubleValue
     let slots = Int(min(1e6, max(1, (length / period).rounded())))
     let ruler = Self.rulerHeight
     try Self.check(width: slots * slit, height: start.height + ruler)
@@ -70,8 +78,8 @@ extension StillComposer {
     var image = start
     for slot in 0..<slots {
       try checkCancelled()
-      let middle = (begin + (Double(slot) + 0.5) * period) * Double(frames.timescale)
-      let found = frames.lastIndex(atOrBefore: Int64(min(9e18, max(0, middle)))) ?? first
+      let middle = ((begin + (Double(slot) + 0.5) * period) * 1e9).rounded()
+      let found = line.frame(at: Rational(Int128(middle), over: 1_000_000_000))
       let index = max(first, min(found, all.upperBound - 1))
       if shown.last?.index != index {
         image = try reader.image(at: index)
@@ -89,12 +97,27 @@ extension StillComposer {
           index: index, time: try time(of: index),
           box: PixelBox(x: x, y: 0, width: slit, height: start.height)))
     }
-    let scale = settings.timeScale.isValid ? settings.timeScale.doubleValue : 1
-    let origin = settings.origin?.doubleValue ?? begin
+    let zero = try origin(settings, part: clock.part(ofFrame: first)) ?? from
     drawRuler(
-      on: &canvas, top: start.height, from: (begin - origin) * scale * 1_000,
-      perPixel: period * scale * 1_000 / Double(slit), isReversed: settings.isReversed)
+      on: &canvas, top: start.height, from: (begin - (zero - from).doubleValue) * 1_000,
+      perPixel: period * 1_000 / Double(slit), isReversed: settings.isReversed)
     return try StillImage(canvas, frames: shown)
+  }
+
+  /// The capture time of the ruler's zero; nil for the start of the range.
+  private func origin(
+    _ settings: FinishSettings, part: Int?
+  ) throws(MediaError) -> Rational? {
+    guard let time = settings.origin else { return nil }
+    guard let index = asset.videoTrack?.frames.index(at: time), clock.part(ofFrame: index) == part,
+      let seconds = clock.seconds(at: time)
+    else {
+      throw MediaError(
+        .outsideSource,
+        "the origin \(time.displayText) s is beyond a cut of \(asset.path), or its end",
+        recovery: "choose an origin in the part of the range")
+    }
+    return seconds
   }
 
   private static let rulerHeight = 28

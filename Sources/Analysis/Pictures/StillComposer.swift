@@ -10,6 +10,8 @@ public struct StillComposer: Sendable {
   /// The range of the movie that the frames come from.
   public let range: TimeRange
   let asset: Asset
+  /// The capture times of the movie.
+  let clock: CaptureClock
   let isCancelled: @Sendable () -> Bool
 
   /// The greatest number of pixels of an image.
@@ -20,11 +22,13 @@ public struct StillComposer: Sendable {
   /// - Parameters:
   ///   - asset: The movie.
   ///   - range: The range in the movie's time; nil for all of it.
+  ///   - clock: The capture times; nil for those that the file states, or its own times.
   ///   - isCancelled: Polled between frames.
   /// - Throws: `MediaError` with `.invalidData` for an asset without video, `.outsideSource` for a
   ///   range without a frame.
   public init(
-    _ asset: Asset, range: TimeRange? = nil, isCancelled: @escaping @Sendable () -> Bool = { false }
+    _ asset: Asset, range: TimeRange? = nil, clock: CaptureClock? = nil,
+    isCancelled: @escaping @Sendable () -> Bool = { false }
   ) throws(MediaError) {
     guard let track = asset.videoTrack else {
       throw MediaError(
@@ -39,6 +43,11 @@ public struct StillComposer: Sendable {
         recovery: "it ends at \(asset.duration.displayText) s")
     }
     (self.asset, self.range, self.isCancelled) = (asset, shown, isCancelled)
+    if let clock = clock ?? (try? asset.captureClock()) {
+      self.clock = clock
+    } else {
+      self.clock = try asset.captureClock(.file)
+    }
   }
 
   /// The indices of the frames that are shown in the range.
@@ -70,28 +79,32 @@ public struct StillComposer: Sendable {
     }
   }
 
-  /// Returns the indices of the frames shown at the start of the range, and at every multiple of
-  /// `step` after it.
+  /// The time of a frame since the first one of the movie, as text reports it: the capture time within
+  /// the first part of the movie, and else the time in the movie.
+  func reportedTime(of index: Int) throws(MediaError) -> MediaTime {
+    guard let part = clock.part(ofFrame: index), part == clock.part(ofFrame: 0),
+      let time = clock.seconds(ofFrame: index), let start = clock.seconds(ofFrame: 0),
+      let passed = MediaTime(exactly: time - start)
+    else { return try time(of: index) }
+    return passed
+  }
+
+  /// The frames shown at the start of the range, and at every multiple of a duration of capture time
+  /// after it, up to the next cut.
   func frames(every step: MediaTime) throws(MediaError) -> [Int] {
-    guard step > .zero, let frames = asset.videoTrack?.frames else {
+    guard step > .zero else {
       throw MediaError(
         .notPositive, "a step of \(step.displayText) s is not above zero",
         recovery: "choose a longer step")
     }
-    var result: [Int] = []
-    var time = range.start.seconds
-    while let moment = MediaTime(exactly: time), moment < range.end,
-      let index = frames.index(at: moment)
-    {
-      if result.last != index { result.append(index) }
-      guard result.count < 10_000 else { break }
-      // Continues at the next multiple of the step at which a later frame is shown.
-      let end = try frames.time(ofFrame: Int64(index + 1)).seconds
-      let count = try ((end - range.start.seconds) / step.seconds)
-        .exact("the times of the frames").rounded(.towardPositiveInfinity)
-      time = range.start.seconds + step.seconds * Rational(count)
-    }
-    return result
+    let all = try indices
+    guard let first = all.first, let line = CaptureLine(clock, asset, around: range.start),
+      let start = clock.seconds(at: range.start)
+    else { return [] }
+    let last = all.last { clock.part(ofFrame: $0) == clock.part(ofFrame: first) } ?? first
+    let end = last + 1 == all.upperBound ? clock.seconds(at: range.end) : nil
+    let frames = line.frames(every: step.seconds, until: end.map { $0 - start } ?? line.end)
+    return Array(frames.lazy.filter(all.contains).prefix(10_000))
   }
 
   func checkCancelled() throws(MediaError) {

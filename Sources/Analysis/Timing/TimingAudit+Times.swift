@@ -7,43 +7,103 @@ extension TimingAudit {
   /// The least number of consecutive repeated frames that counts as a frozen stretch.
   private static let frozenCount = 10
 
-  /// Audits only the times of the frames.
-  init(times frames: FrameTable) {
-    let ticks = frames.entries.map(\.ticks)
-    func time(_ ticks: Int64) -> MediaTime { MediaTime(ticks, over: frames.timescale) }
-    frameCount = ticks.count
-    let sorted = zip(ticks.dropFirst(), ticks).map { $0 - $1 }.sorted()
+  /// Frames whose times are in ascending order, with their indices in the movie.
+  struct Line {
+    let indices: [Int]
+    let ticks: [Int64]
+    let timescale: Int32
+  }
+
+  /// The times of a movie on its own clock.
+  static func lines(_ frames: FrameTable) -> [Line] {
+    [
+      Line(
+        indices: Array(frames.entries.indices), ticks: frames.entries.map(\.ticks),
+        timescale: frames.timescale)
+    ]
+  }
+
+  /// The capture times of a movie: a line for each part between two cuts, without repeated frames.
+  static func lines(_ frames: FrameTable, _ clock: CaptureClock) -> [Line] {
+    var lines: [Line] = []
+    var part: Int?
+    var (indices, ticks): ([Int], [Int64]) = ([], [])
+    func flush() {
+      guard !indices.isEmpty else { return }
+      let isBackward = ticks.count > 1 && ticks[1] < ticks[0]
+      lines.append(
+        Line(
+          indices: indices, ticks: isBackward ? ticks.map { -$0 } : ticks,
+          timescale: 1_000_000_000))
+      (indices, ticks) = ([], [])
+    }
+    for index in frames.entries.indices {
+      let next = clock.part(ofFrame: index)
+      if next != part { flush() }
+      part = next
+      guard next != nil, clock.map.frames[index].content != .repeated || indices.isEmpty,
+        let time = clock.map.captureTime(ofFrame: index)?.wholeNanoseconds,
+        time != ticks.last
+      else { continue }
+      if let last = ticks.last, ticks.count > 1, (time > last) != (last > ticks[ticks.count - 2]) {
+        // The direction changes.
+        flush()
+      }
+      indices.append(index)
+      ticks.append(time)
+    }
+    flush()
+    return lines
+  }
+
+  /// Audits times alone.
+  init(times frames: FrameTable, _ lines: [Line]? = nil) {
+    let lines = lines ?? Self.lines(frames)
+    frameCount = frames.entries.count
+    let steps = lines.flatMap { line in
+      zip(line.ticks.dropFirst(), line.ticks).map { MediaTime($0 - $1, over: line.timescale) }
+    }
+    let sorted = steps.sorted()
     func percentile(_ percent: Int) -> MediaTime {
-      time(sorted[Swift.max(0, (sorted.count * percent + 99) / 100 - 1)])
+      sorted[Swift.max(0, (sorted.count * percent + 99) / 100 - 1)]
     }
     intervals =
       sorted.isEmpty
       ? nil
       : Intervals(
-        min: time(sorted[0]), p50: percentile(50), p95: percentile(95), p99: percentile(99),
-        max: time(sorted[sorted.count - 1]))
-    let ranges = FrameRateSegments.ranges(of: ticks).filter { $0.count > 1 }
-    // A timescale below 500 is taken as a multiple of the frame rate, so periods are whole ticks.
-    // In ticks of 1 ms, a period need not be a whole number of ticks.
-    let grids = ranges.map { FrameGrid(ticks[$0], isExact: frames.timescale < 500) }
-    isRegular = grids.allSatisfy(\.isRegular)
-    isCoarse = grids.contains(where: \.isCoarse)
-    gaps = grids.flatMap { grid in
-      grid.gaps.map { gap in
-        let interval = ticks[gap.after + 1] - ticks[gap.after]
-        return Gap(
-          afterIndex: gap.after, count: gap.count,
-          time: time(ticks[gap.after] + interval / Int64(gap.count + 1)))
+        min: sorted[0], p50: percentile(50), p95: percentile(95), p99: percentile(99),
+        max: sorted[sorted.count - 1])
+    let parts = lines.map { line in
+      FrameRateSegments.ranges(of: line.ticks).filter { $0.count > 1 }.map { range in
+        // Few ticks per second are the frame rate itself. Milliseconds are ticks of their own.
+        (range: range, grid: FrameGrid(line.ticks[range], isExact: line.timescale < 500))
       }
     }
-    segments = zip(ranges, grids).compactMap { range, grid in
-      let distance = ticks[range.upperBound] - ticks[range.lowerBound]
-      let rate = Rational(
-        Int128(grid.periodCount) * Int128(frames.timescale), over: Int128(distance))
-      return rate.isValid
-        ? RateSegment(
-          firstIndex: range.lowerBound, lastIndex: range.upperBound, frameRate: rate) : nil
+    isRegular = parts.allSatisfy { $0.allSatisfy(\.grid.isRegular) }
+    isCoarse = parts.contains { $0.contains(where: \.grid.isCoarse) }
+    gaps = zip(lines, parts).flatMap { line, parts in
+      parts.flatMap(\.grid.gaps).map { gap in
+        let (after, next) = (line.indices[gap.after], line.indices[gap.after + 1])
+        // The time in the movie.
+        let interval = frames.entries[next].ticks - frames.entries[after].ticks
+        return Gap(
+          afterIndex: after, count: gap.count,
+          time: MediaTime(
+            frames.entries[after].ticks + interval / Int64(gap.count + 1), over: frames.timescale))
+      }
     }
+    segments = Self.joined(
+      zip(lines, parts).flatMap { line, parts in
+        parts.compactMap { range, grid in
+          let distance = line.ticks[range.upperBound] - line.ticks[range.lowerBound]
+          let rate = Rational(
+            Int128(grid.periodCount) * Int128(line.timescale), over: Int128(distance))
+          return rate.isValid
+            ? RateSegment(
+              firstIndex: line.indices[range.lowerBound],
+              lastIndex: line.indices[range.upperBound], frameRate: rate) : nil
+        }
+      }, acrossCuts: lines.count > 1)
     measuredFrameRate =
       segments.max { $0.lastIndex - $0.firstIndex < $1.lastIndex - $1.firstIndex }?.frameRate
     distinctFrameRate = nil
@@ -59,7 +119,22 @@ extension TimingAudit {
     problems = []
   }
 
-  /// Adds the frames that repeat the frame before them, given by their indices in ascending order.
+  /// Joins segments of one rate that a cut divides.
+  private static func joined(_ segments: [RateSegment], acrossCuts: Bool) -> [RateSegment] {
+    guard acrossCuts else { return segments }
+    return segments.reduce(into: []) { joined, next in
+      guard let last = joined.last, isNear(next.frameRate / last.frameRate) else {
+        joined.append(next)
+        return
+      }
+      let isLonger = next.lastIndex - next.firstIndex > last.lastIndex - last.firstIndex
+      joined[joined.count - 1] = RateSegment(
+        firstIndex: last.firstIndex, lastIndex: next.lastIndex,
+        frameRate: isLonger ? next.frameRate : last.frameRate)
+    }
+  }
+
+  /// Adds the frames that repeat the one before, given by their indices in ascending order.
   mutating func addRepeated(_ indices: [Int], _ frames: FrameTable) {
     func time(_ index: Int) -> MediaTime {
       MediaTime(frames.entries[index].ticks, over: frames.timescale)

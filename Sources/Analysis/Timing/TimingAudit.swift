@@ -196,18 +196,21 @@ public struct TimingAudit: Hashable, Sendable, Codable {
   ///   - expectedFrameRate: The capture rate that the movie should have, to within one percent. Nil
   ///     expects nothing.
   ///   - comparesImages: Whether frames are decoded and compared. If not, only times are audited.
+  ///   - clock: The capture times; the times of the movie itself are audited without one, and unless
+  ///     its time map is known.
   ///   - progress: Receives the number of frames that were decoded.
   /// - Throws: `MediaError` with `.invalidData` for an asset without video, or the error of reading
   ///   the file. Frames that cannot be decoded are a finding and no error.
   public init(
     of asset: Asset, expecting expectedFrameRate: FrameRate? = nil, comparesImages: Bool = true,
-    progress: (_ frame: Int) -> Void = { _ in }
+    clock: CaptureClock? = nil, progress: (_ frame: Int) -> Void = { _ in }
   ) throws(MediaError) {
     guard let track = asset.videoTrack else {
       throw MediaError(
         .invalidData, "\(asset.path) contains no video", recovery: "choose a movie with video")
     }
-    self.init(times: track.frames)
+    let map = clock.flatMap { $0.source == .map ? $0 : nil }
+    self.init(times: track.frames, map.map { Self.lines(track.frames, $0) })
     self.comparesImages = comparesImages
     self.expectedFrameRate = expectedFrameRate
     if comparesImages {

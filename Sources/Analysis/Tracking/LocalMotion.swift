@@ -28,21 +28,32 @@ struct LocalMotion {
   private let bendScale: Double
   private static let bendFreedom = 2
 
+  /// A point of a path with its capture time.
+  struct Moment {
+    /// The capture time in seconds.
+    let time: Double
+    /// The number of the part that the frame belongs to; times of other parts cannot be compared.
+    let part: Int
+    /// The center of the object; nil if it is lost.
+    let position: ImagePoint?
+    /// The standard deviation of each coordinate; nil if it is lost.
+    let deviation: Double?
+  }
+
   /// Fits the parabola; nil if fewer than three positions are known.
-  init?(in track: ObjectTrack, at center: Int, timeScale: Double) {
-    let points = track.points
-    guard points[center].position != nil else { return nil }
-    // Uses neighbors in pairs, one before and one after: a changing acceleration then affects the
-    // slope less.
+  init?(_ moments: [Moment], at center: Int, _ method: ObjectTracker.Method) {
+    guard moments[center].position != nil else { return nil }
+    func moment(_ index: Int) -> Moment? {
+      moments.indices.contains(index) && moments[index].part == moments[center].part
+        && moments[index].position != nil ? moments[index] : nil
+    }
+    // Only pairs on both sides: a change of the acceleration has less effect on their slope.
     let near = [-2, -1, 0, 1, 2].compactMap {
       offset -> (time: Double, at: ImagePoint, deviation: Double)? in
-      let (index, opposite) = (center + offset, center - offset)
-      guard points.indices.contains(index), points.indices.contains(opposite),
-        points[opposite].position != nil, let position = points[index].position,
-        let uncertainty = points[index].uncertainty
+      guard moment(center - offset) != nil, let moment = moment(center + offset),
+        let position = moment.position, let deviation = moment.deviation
       else { return nil }
-      let time = (points[index].time - points[center].time).doubleValue * timeScale
-      return (time, position, uncertainty / ConfidenceInterval.factor)
+      return (moment.time - moments[center].time, position, deviation)
     }
     guard near.count >= 3,
       let parabola = Parabola(times: near.map(\.time)),
@@ -51,9 +62,8 @@ struct LocalMotion {
     else { return nil }
     let (x, y) = (parabola.fit(near.map(\.at.x)), parabola.fit(near.map(\.at.y)))
     (right, down) = (x.slope, y.slope)
-    // Half of a patch match's variance comes from the marked object. That error is the same in all
-    // frames, so it does not affect the slope.
-    let share = track.method == .patch ? 0.5 : 1
+    // One half of a patch's variance is that of the marked object, which is the same in all frames.
+    let share = method == .patch ? 0.5 : 1
     let variance = share * near.reduce(0) { $0 + $1.deviation * $1.deviation } / Double(near.count)
     deviation = (variance * parabola.slopeVariance).squareRoot()
     freedom = 2 * (near.count - 3)

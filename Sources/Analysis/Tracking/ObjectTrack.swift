@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import OvercrankAssets
 public import OvercrankMediaCore
 
 /// The position of a tracked object in one frame.
@@ -66,13 +67,60 @@ public struct ObjectTrack: Hashable, Sendable, Codable {
   /// In a track without five known positions in a row, straight lines through three positions are
   /// used instead. An acceleration then increases the uncertainty.
   ///
-  /// - Parameter timeScale: Seconds of real time per second of the movie: 1/8 for a movie that
-  ///   shows 240 frames per second at 30.
+  /// A repeated frame has the speed of the frame that it repeats. At a cut, the motion of each part is
+  /// measured by itself.
+  ///
+  /// - Parameter clock: The capture times of the movie.
+  /// - Returns: One speed, or nil, for each point.
+  public func speeds(_ clock: CaptureClock) -> [MeasuredValue?] {
+    let start = points.first.flatMap { clock.seconds(ofFrame: $0.index) } ?? .zero
+    let parts = points.map { clock.part(ofFrame: $0.index) }
+    let kept = points.indices.filter { number in
+      number == 0 || parts[number] != parts[number - 1]
+        || clock.map.frames[points[number].index].content != .repeated
+    }
+    return speeds(of: kept, parts) { point in
+      // The difference is exact, so that a clock with a distant zero costs no digits.
+      clock.seconds(ofFrame: point.index).map { ($0 - start).doubleValue } ?? 0
+    }
+  }
+
+  /// The speed at each point in pixels per second, as ``speeds(_:)``, from the times of the points.
+  ///
+  /// - Parameter timeScale: Seconds of real time per second of these times.
   /// - Returns: One speed, or nil, for each point.
   public func speeds(timeScale: Rational = .one) -> [MeasuredValue?] {
     let scale = timeScale.isValid && timeScale > .zero ? timeScale.doubleValue : 1
-    let motions = points.indices.map { LocalMotion(in: self, at: $0, timeScale: scale) }
+    let start = points.first?.time ?? .zero
+    return speeds(of: Array(points.indices), points.map { _ in 0 }) {
+      ($0.time - start).doubleValue * scale
+    }
+  }
+
+  /// Measures the speeds.
+  ///
+  /// - Parameters:
+  ///   - kept: The numbers of the points whose frames show something new.
+  ///   - parts: The part of each point; nil for one of unknown time.
+  ///   - time: Returns the time of a point in seconds.
+  /// - Returns: One speed, or nil, for each point.
+  private func speeds(
+    of kept: [Int], _ parts: [Int?], _ time: (TrackedPoint) -> Double
+  ) -> [MeasuredValue?] {
+    let moments = kept.map { number -> LocalMotion.Moment in
+      let point = points[number]
+      return LocalMotion.Moment(
+        time: time(point), part: parts[number] ?? -1,
+        position: parts[number] == nil ? nil : point.position,
+        deviation: point.uncertainty.map { $0 / ConfidenceInterval.factor })
+    }
+    let motions = moments.indices.map { LocalMotion(moments, at: $0, method) }
     let scatter = LocalMotion.Scatter(of: motions.compactMap(\.self))
-    return motions.map { $0?.speed(scatter) }
+    let speeds = motions.map { $0?.speed(scatter) }
+    var position = -1
+    return points.indices.map { number in
+      if position + 1 < kept.count, kept[position + 1] == number { position += 1 }
+      return position >= 0 && points[number].position != nil ? speeds[position] : nil
+    }
   }
 }

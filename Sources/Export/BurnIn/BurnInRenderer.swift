@@ -41,7 +41,7 @@ struct BurnInRenderer: Sendable {
     drawing = try BurnInDrawing(
       burnIn, width: size.width, height: size.height,
       pixelFormat: geometry.format, isFullRange: geometry.isFullRange, transfer)
-    texts = try assets.map { try BurnInText(burnIn.items, of: $0, mark: burnIn.mark) }
+    texts = assets.map { BurnInText(burnIn.items, of: $0, mark: burnIn.mark) }
     self.segments = segments
     slots = plan.slots
   }

@@ -23,36 +23,54 @@ package struct BurnInText: Sendable {
   }
 
   private let items: [BurnIn.Item]
-  /// The capture time of each frame in seconds.
+  /// The capture time of each frame in seconds, since the first frame of its recording.
   private let times: [Rational]
-  /// The capture time from which the text item `mark` counts, in seconds.
-  private let markTime: Rational
+  /// The index of the recording of each frame; nil for a frame of unknown origin.
+  private let recordings: [Int?]
+  /// The capture time of the mark in seconds, and the index of its recording.
+  private let mark: (time: Rational, recording: Int?)
 
   /// Reads the capture times of a movie.
   ///
-  /// Capture times count from the first frame. An unknown capture time is replaced by the frame's
-  /// time in the file multiplied by `timeScale`.
+  /// Capture times count from the first frame, or from the first of another recording. The time of
+  /// frames of unknown origin is zero.
   ///
-  /// - Throws: `MediaError` for a time that cannot be represented.
+  /// - Parameters:
+  ///   - items: The lines.
+  ///   - asset: The movie.
+  ///   - mark: The time of the mark in the movie; nil for its start.
+  ///   - clock: The capture times; nil for those that the file states, or its own times.
   package init(
-    _ items: [BurnIn.Item], of asset: Asset, mark: MediaTime?, timeScale: Rational = .one
-  ) throws {
+    _ items: [BurnIn.Item], of asset: Asset, mark: MediaTime?, clock: CaptureClock? = nil
+  ) {
     self.items = items
-    let known = asset.captureTimes()
-    let first = known.first ?? nil
-    let frames = asset.videoTrack?.frames
-    let times = try (0..<(frames?.entries.count ?? 0)).map { index -> Rational in
-      if let first, known.indices.contains(index), let time = known[index] {
-        return time.seconds - first.seconds
+    guard
+      let clock = clock ?? (try? asset.captureClock()) ?? (try? asset.captureClock(.file))
+    else {
+      (times, recordings, self.mark) = ([], [], (.zero, nil))
+      return
+    }
+    var starts: [Int: Rational] = [:]
+    var times: [Rational] = []
+    var recordings: [Int?] = []
+    for segment in clock.map.segments {
+      for index in segment.frames {
+        let time = clock.seconds(ofFrame: index) ?? .zero
+        let start = segment.recording.map { recording -> Rational in
+          let start = starts[recording] ?? time
+          starts[recording] = start
+          return start
+        }
+        times.append(time - (start ?? .zero))
+        recordings.append(segment.recording)
       }
-      return try (frames?.time(ofFrame: Int64(index)).seconds ?? .zero) * timeScale
     }
-    self.times = times
-    if let mark, let index = frames?.index(at: mark), times.indices.contains(index) {
-      markTime = times[index]
-    } else {
-      markTime = (mark?.seconds ?? .zero) * timeScale
-    }
+    (self.times, self.recordings) = (times, recordings)
+    let instant = mark ?? .zero
+    let index = asset.videoTrack?.frames.index(at: instant)
+    let recording = index.flatMap { recordings.indices.contains($0) ? recordings[$0] : nil }
+    let time = clock.seconds(at: instant) ?? .zero
+    self.mark = (time - (recording.flatMap { starts[$0] } ?? .zero), recording)
   }
 
   /// Returns the text lines of an output frame.
@@ -68,9 +86,16 @@ package struct BurnInText: Sendable {
       case .time: try sign + Self.text(time) + " s"
       case .frame: try "frame " + sign + frameText(position)
       case .speed: "speed " + speed
-      case .mark: try "mark " + sign + Self.text(time - markTime, isSigned: true) + " s"
+      case .mark: try "mark " + markText(position, time, sign)
       }
     }
+  }
+
+  /// The time since the mark; times of different recordings have no difference.
+  private func markText(_ position: Position, _ time: Rational, _ sign: String) throws -> String {
+    guard recordings.indices.contains(position.index), recordings[position.index] == mark.recording
+    else { return "-" }
+    return try sign + Self.text(time - mark.time, isSigned: true) + " s"
   }
 
   private func time(at position: Position) -> Rational {

@@ -34,6 +34,10 @@ struct ConstantRateExport {
     let leftOut: Int64
     /// The synthesized frames; nil if none were requested.
     let synthesized: SynthesizedFrames?
+    /// The numbers of the written output frames in ascending order; nil for all.
+    let slots: [Int64]?
+    /// The contents of the output frames; nil if no synthesized frames were requested.
+    let contents: [TimeMapBuilder.Run]?
   }
 
   /// Renders and writes all frames.
@@ -67,6 +71,7 @@ struct ConstantRateExport {
       parameters, timescale: timing.timescale, isUpright: settings.rotatesFrames,
       endTicks: timing.ticks(of: count))
     var done: Int64 = 0
+    var written: [Int64] = []
     while let made = try output.next(of: work) {
       switch made {
       case .ready: continue
@@ -75,8 +80,8 @@ struct ConstantRateExport {
         let pts = packet.pts ?? 0
         try output.write(
           packet, pts: start + pts, dts: start + (packet.dts ?? pts), duration: timing.ticksPerSlot)
-        // The WebP encoder returns one packet at the end. Its frames were already reported to
-        // `progress`.
+        if undecodable == .skip { written.append((start + pts) / timing.ticksPerSlot) }
+        // The encoder has already returned its frames as collected ones.
         if settings.encoding.isOnePacket { continue }
       }
       done += 1
@@ -84,7 +89,9 @@ struct ConstantRateExport {
     }
     return Written(
       undecodable: work.undecodable.withLock { $0 }, leftOut: count - done,
-      synthesized: plan.inBetweens == nil ? nil : work.synthesized.withLock { $0 })
+      synthesized: plan.inBetweens == nil ? nil : work.synthesized.withLock { $0 },
+      slots: done < count ? written.sorted() : nil,
+      contents: plan.inBetweens == nil ? nil : work.contents.withLock { $0 })
   }
 }
 

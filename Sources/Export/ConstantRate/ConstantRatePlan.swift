@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Algorithms
 import OvercrankAssets
 import OvercrankEditing
 import OvercrankMediaCore
@@ -23,6 +24,8 @@ struct ConstantRatePlan: Sendable {
       ///
       /// The weights in an item add up to 1.
       let share: Float
+      /// The index of the frame's passage among ``ConstantRatePlan/passages``.
+      let passage: Int
     }
 
     let parts: [Part]
@@ -44,6 +47,10 @@ struct ConstantRatePlan: Sendable {
   let inBetweens: InBetweenPlan?
   /// The segments with fewer source frames than output frames.
   let sparse: [ExportReport.LowRateRange]
+  /// The mappings and gaps of the composition in order.
+  let passages: [TimeMapBuilder.Passage]
+  /// The start of each passage in composition time.
+  private let passageStarts: [Rational]
 
   /// The source frames to decode, in the order in which they are used; nil for a gap.
   var frames: [Frame?] {
@@ -66,13 +73,19 @@ struct ConstantRatePlan: Sendable {
     var frames: [Frame?] = []
     var times: [Rational] = []
     var jittered: [Range<Int>] = []
-    // For each entry of `frames`, the index of the `PlaybackRun` to which the entry belongs.
+    // The run and the passage of each frame.
     var runs: [Int] = []
+    var framePassages: [Int] = []
+    var passages: [TimeMapBuilder.Passage] = []
+    var passageStarts: [Rational] = []
     for (number, run) in try PlaybackRun.runs(of: track.segments, paths).enumerated() {
       guard let source = run.source else {
         runs.append(number)
+        framePassages.append(passages.count)
         frames.append(nil)
         times.append(run.target.seconds)
+        passages.append(TimeMapBuilder.Passage(run: number))
+        passageStarts.append(run.target.seconds)
         continue
       }
       let placing = try run.mappings.map {
@@ -80,10 +93,14 @@ struct ConstantRatePlan: Sendable {
       }
       let range = try run.frames(of: tables[source], path: paths[source])
       var shown: [Int: Range<Int>] = [:]
+      let firstPassage = passages.count
+      passages += run.mappings.map { TimeMapBuilder.Passage(run: number, $0) }
+      passageStarts += run.mappings.map(\.target.start.seconds)
       for showing in try run.showings(range, of: tables[source]) {
         shown[showing.mapping] =
           (shown[showing.mapping]?.lowerBound ?? frames.count)..<frames.count + 1
         runs.append(number)
+        framePassages.append(firstPassage + showing.mapping)
         frames.append(Frame(source: source, index: showing.index))
         // At the border between two mappings of source time to output time, the time of the earlier
         // frame may be rounded up while that of the later frame is exact. The times must not
@@ -101,11 +118,14 @@ struct ConstantRatePlan: Sendable {
     let open = try shutter.map { try ShutterContent(of: times, until: end, slots, $0) }
     let blended =
       try open?.blended ?? slots.frames(of: times, until: end, sampling, jittered: jittered)
+    (self.passages, self.passageStarts) = (passages, passageStarts)
     items = blended.map { image in
       let total = Float(image.total)
       return Item(
         parts: image.parts.map {
-          Item.Part(frame: frames[$0.frame], share: Float($0.share) / total)
+          Item.Part(
+            frame: frames[$0.frame], share: Float($0.share) / total,
+            passage: framePassages[$0.frame])
         },
         count: image.count)
     }
@@ -124,15 +144,18 @@ struct ConstantRatePlan: Sendable {
     if inBetweens != nil { duplicatedCount = 0 }
   }
 
-  /// The ranges of output frames that repeat the image of the previous output frame.
-  var repeated: [Range<Int64>] {
-    var ranges: [Range<Int64>] = []
-    var slot = rendered.lowerBound
-    for item in items {
-      if item.count > 1 { ranges.append(slot + 1..<slot + item.count) }
-      slot += item.count
-    }
-    return ranges
+  /// Returns the index of the passage of an output frame.
+  ///
+  /// - Parameters:
+  ///   - slot: The number of the output frame.
+  ///   - known: The passage of the frame that it shows, which may have begun in the passage before.
+  /// - Returns: The index among ``passages``.
+  func passage(ofSlot slot: Int64, showing known: Int? = nil) -> Int {
+    let time = slots.seconds(of: slot)
+    let found = max(0, passageStarts.partitioningIndex { $0 > time } - 1)
+    guard let known, passages.indices.contains(known) else { return found }
+    return passages.indices.contains(found) && passages[found].run == passages[known].run
+      ? found : known
   }
 
   /// The groups into which the output frames are divided for shards.

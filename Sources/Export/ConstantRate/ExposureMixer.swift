@@ -90,9 +90,10 @@ struct ExposureMixer {
       try blender.add(made, share: Float(share))
       made = try blender.finish()
     }
-    let output = Output(
+    var output = Output(
       image: made, count: 1, confidence: confidence,
       position: confidence == nil ? last.position : last.position.synthesized)
+    output.isMixed = isMixing
     (slot, position, image, share, isMixing, confidence) = (slot + 1, 0, nil, 0, false, nil)
     return output
   }

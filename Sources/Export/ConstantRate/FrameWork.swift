@@ -54,7 +54,9 @@ final class FrameWork: Sendable {
 
   /// The statistics of all frames synthesized so far.
   let synthesized = Mutex(SynthesizedFrames())
-  /// The frames that could not be decoded so far.
+  /// The contents of the output frames so far; empty unless frames are synthesized.
+  let contents = Mutex<[TimeMapBuilder.Run]>([])
+  /// The frames found so far that could not be decoded.
   let undecodable = Mutex<[ExportReport.UndecodableFrame]>([])
 
   let encoded = BoundedBlockingQueue<Encoded>(capacity: 64)
@@ -165,6 +167,8 @@ final class FrameWork: Sendable {
     let sequence = try renderer.sequence(settings, threadCount: processorCount)
     func put(_ output: FrameSequenceInterpolator.Output) -> Bool {
       synthesized.withLock { $0.append(output.confidence, count: output.count) }
+      let shown = shown(output)
+      contents.withLock { $0.append(TimeMapBuilder.Run(shown: shown, count: output.count)) }
       return painted.put(
         Painted(image: output.image, count: output.count, source: source(of: output.position)))
     }
@@ -185,7 +189,25 @@ final class FrameWork: Sendable {
     _ = try sequence.finish(emit)
   }
 
-  /// Returns the captured frames to which a position of the interpolator refers; nil for a gap.
+  /// Returns the content of an output frame.
+  private func shown(_ output: FrameSequenceInterpolator.Output) -> TimeMapBuilder.Shown {
+    let position = output.position
+    guard let entries = plan.inBetweens?.entries, let older = entries[position.older].frame else {
+      return .nothing
+    }
+    let content: TimeMap.Content
+    if let confidence = output.confidence {
+      content = .synthesized(confidenceTenths: SynthesizedFrames.tenths(of: confidence))
+    } else if output.isMixed {
+      content = .blended
+    } else {
+      return .frame(older)
+    }
+    return .between(
+      older, entries[position.newer].frame ?? older, share: position.share ?? 0, content: content)
+  }
+
+  /// Returns the source of an output frame among captured ones; nil for a gap.
   private func source(
     of position: FrameSequenceInterpolator.Position
   ) -> BurnInRenderer.Source? {

@@ -30,6 +30,8 @@ struct PassthroughPlan {
     let isKeyFrame: Bool
     /// The index of the group of frames that are encoded together; nil for a copied packet.
     let part: Int?
+    /// The index of the frame's passage among ``PassthroughPlan/passages``.
+    let passage: Int
     /// The presentation time in ticks of ``PassthroughPlan/timescale``.
     var pts: Int64
     /// The decode time in ticks.
@@ -45,6 +47,8 @@ struct PassthroughPlan {
 
   /// The frames of the output in file order.
   private(set) var frames: [Frame] = []
+  /// The passages of frames: one for each mapping, and one for the hidden frames of each run.
+  private(set) var passages: [TimeMapBuilder.Passage] = []
   /// The number of source frames that are not written.
   private(set) var skippedCount: Int64 = 0
   /// The number of ticks per second.
@@ -152,13 +156,20 @@ struct PassthroughPlan {
     let placing = try run.mappings.map { (mapping) throws(MediaError) in
       try PlaybackTicks(mapping, timescale: timescale)
     }
+    let hiddenPassage = passages.count
+    let number = (passages.last?.run ?? -1) + 1
+    passages.append(TimeMapBuilder.Passage(run: number))
+    passages += run.mappings.map { TimeMapBuilder.Passage(run: number, $0) }
     var times: [Int: Int64] = [:]
     times.reserveCapacity(shown.count)
+    var mappings: [Int: Int] = [:]
+    mappings.reserveCapacity(shown.count)
     for showing in try run.showings(shown, of: table) {
       let tick = try placing[showing.mapping].tick(
         at: showing.time, rounding: .halfAwayFromZero)
       maxTimeError = max(maxTimeError, tick.error)
       times[showing.index] = tick.ticks
+      mappings[showing.index] = showing.mapping
     }
     let first = times.values.min() ?? 0
     let latest = latestTicks
@@ -169,6 +180,7 @@ struct PassthroughPlan {
       frames.append(
         Frame(
           source: source, number: number, packet: packet, isKeyFrame: isKeyFrame, part: part,
+          passage: number.flatMap { mappings[$0] }.map { hiddenPassage + 1 + $0 } ?? hiddenPassage,
           pts: pts))
     }
     func encode(_ numbers: Range<Int>) {

@@ -74,8 +74,8 @@ extension ExportSession {
           settings.captureFrameRate?.description ?? "none",
           // All shards of an export, and the joined movie, have the same digest.
           settings.part == .whole ? "whole" : "groups",
-        ] + (settings.marksRepeatedFrames ? ["marked"] : [])
-        + chosenTracks + (settings.fileLengthLimit.map { ["limit \($0)"] } ?? [])
+          settings.writesTimeMap ? "time map" : "no time map",
+        ] + chosenTracks + (settings.fileLengthLimit.map { ["limit \($0)"] } ?? [])
       if case .constant(_, let rendering) = settings.mode, let logo = rendering.burnIn?.logoPath {
         digest.update(try ContentDigest.ofFile(logo))
       }

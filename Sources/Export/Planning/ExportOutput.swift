@@ -4,6 +4,7 @@ import OvercrankAssets
 import OvercrankEditing
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// The output file of an export: one video track, interleaved audio, and metadata.
 struct ExportOutput: ~Copyable {
@@ -14,6 +15,8 @@ struct ExportOutput: ~Copyable {
   private let captureFrameRate: FrameRate?
   /// The metadata tags that identify the export.
   private var marks: [String: String]
+  /// The note of the time map for the comment; nil without a map.
+  private let note: TimeMapNote?
   private let isShard: Bool
   private let keepsRecording: Bool
   private let frameCount: Int64
@@ -52,21 +55,10 @@ struct ExportOutput: ~Copyable {
     } else if let digest = settings.digest {
       marks = [ExportDigest.key: digest.description]
     }
-    // The tag that lists the synthesized frames is known only at the end, but the space for the
-    // index is reserved at the start. A placeholder with the final length of the tag is therefore
-    // stored.
-    if plan.synthesizesFrames {
-      marks[SynthesizedFrames.key] = String(
-        repeating: ".", count: Int(clamping: plan.frameCount))
-    }
-    if settings.marksRepeatedFrames, !plan.synthesizesFrames, !isShard,
-      case .rendered(let frames, _, _) = plan.frames
-    {
-      marks[RepeatedFrameTag.key] = RepeatedFrameTag(frames.repeated).text
-    }
     self.marks = marks
-    // The metadata of a recording describes frames by index and time. This metadata is copied only
-    // if both are unchanged.
+    note = plan.timeMap?.note(isFinal: !plan.synthesizesFrames)
+    // The metadata of a recording describes frames by index and time. It is copied only if both are
+    // unchanged.
     keepsRecording = plan.keepsRecording
     chapters = plan.chapters
     sideData = plan.sideData
@@ -116,9 +108,11 @@ struct ExportOutput: ~Copyable {
   /// Returns the tags of the source that the output keeps, together with the capture frame rate.
   private func tags() -> [String: String] {
     var tags = asset.metadata.filter {
-      !Self.ownKeys.contains($0.key)
-        && (keepsRecording || $0.key != RecordingInfo.key && $0.key != SynthesizedFrames.key)
+      !Self.ownKeys.contains($0.key) && (keepsRecording || $0.key != RecordingInfo.key)
     }
+    let comment = tags[TimeMapNote.key].map(TimeMapNote.removed)
+    tags[TimeMapNote.key] = note?.following(comment) ?? comment
+    if tags[TimeMapNote.key] == "" { tags[TimeMapNote.key] = nil }
     if asset.taggedCaptureFrameRate == nil,
       let rate = captureFrameRate ?? asset.captureFrameRate?.rate
     {
@@ -181,16 +175,15 @@ struct ExportOutput: ~Copyable {
       runBytes: runBytes)
   }
 
-  /// Replaces the tag that lists the synthesized frames.
-  mutating func markSynthesized(_ text: String) {
-    writer?.replaceMetadata(SynthesizedFrames.key, with: text)
-  }
-
-  /// Writes the remaining audio and the index.
-  mutating func finish() throws {
+  /// Writes the remaining audio, the index and the time map.
+  ///
+  /// `planned` is the map that was planned; nil to write none.
+  mutating func finish(timeMap: OutputTimeMap?, planned: OutputTimeMap?) throws {
     try image?.finish(at: endTicks)
     try writeAudio(upTo: nil)
     try writer?.finish()
+    guard let timeMap, writer != nil else { return }
+    try timeMap.attach(to: path, track: videoTrack, keepsNote: timeMap.map == planned?.map)
   }
 
   private mutating func writeAudio(upTo ticks: Int64?) throws {
@@ -211,6 +204,6 @@ struct ExportOutput: ~Copyable {
   /// They are not copied.
   static let ownKeys: Set<String> = [
     "major_brand", "minor_version", "compatible_brands", "encoder", ExportDigest.key,
-    ShardFile.key, FileSeal.key, RepeatedFrameTag.key,
+    ShardFile.key, FileSeal.key, RepeatedFrameTag.key, SynthesizedFrames.key,
   ]
 }

@@ -44,6 +44,10 @@ struct ExportPlan {
   let sources: [(track: VideoTrack, matrix: [Int32])]
   /// The expected report, without the elapsed time.
   let report: ExportReport
+  /// The time maps of the assets; nil if the output gets none.
+  private let sourceMaps: [TimeMap]?
+  /// The expected time map; nil if the output gets none.
+  let timeMap: OutputTimeMap?
 
   /// The number of video frames to write to the output.
   var frameCount: Int64 { report.framesCopied + report.framesHidden + report.framesEncoded }
@@ -141,9 +145,20 @@ struct ExportPlan {
           timing.greatestError(count: Int64(plan.rendered.count)), .towardPositiveInfinity)
       }
     }
-    keepsRecording = settings.mode.isPassthrough && composition.isWhole(of: asset)
-    // A shard contains no audio. The audio is planned nevertheless, so that an error is reported
-    // before the shard is made.
+    let known = assets.map { $0.sourceTimeMap() }
+    for (asset, source) in zip(assets, known) {
+      if let refusal = source.refusal {
+        report.warnings.append("\(refusal); the times of \(asset.path) are taken as they are")
+      }
+    }
+    let hasMap =
+      settings.writesTimeMap && self.shard == nil
+      && AnimatedImageFormat(path: settings.path) == nil
+    sourceMaps = hasMap ? known.map(\.map) : nil
+    timeMap = try Self.timeMap(frames, sourceMaps, settings)
+    keepsRecording =
+      settings.mode.isPassthrough && composition.isWhole(of: asset) && known[0].refusal == nil
+    // The audio is planned for a shard as well, so that a refusal comes first.
     if AnimatedImageFormat(path: settings.path) != nil {
       self.audio = nil
       if session.composition.track(.audio)?.segments.isEmpty == false {
@@ -172,14 +187,49 @@ struct ExportPlan {
         of: asset, settings, container, keepsRecording: keepsRecording)
     }
     if AnimatedImageFormat(path: settings.path) != nil {
+      report.lostMetadata.append("capture times")
       report.lostMetadata += AnimatedImageCheck.lostMetadata(asset, chapters)
         .filter { !report.lostMetadata.contains($0) }
     }
     self.report = report
   }
 
-  /// Returns the render settings for the next attempt of the search for a file size; nil without a
-  /// search.
+  /// Returns the time map of the output after its frames were written; nil if it gets none.
+  func timeMap(after rendered: OutputTimeMap.Rendered) throws -> OutputTimeMap? {
+    switch frames {
+    case .copied(let plan, _) where !rendered.undecodable.isEmpty:
+      sourceMaps.map { OutputTimeMap(plan, $0, undecodable: rendered.undecodable) }
+    case .rendered(let plan, _, _):
+      try sourceMaps.map { OutputTimeMap(plan, $0, try SlotTiming(plan.slots.rate), rendered) }
+    case .copied, .joined: timeMap
+    }
+  }
+
+  /// Returns the frames of the assets that could not be decoded.
+  func frames(
+    _ undecodable: [ExportReport.UndecodableFrame]
+  ) -> Set<TimeMapBuilder.SourceFrame> {
+    Set(
+      undecodable.compactMap { frame in
+        assets.firstIndex { $0.path == frame.path }
+          .map { TimeMapBuilder.SourceFrame(source: $0, index: frame.index) }
+      })
+  }
+
+  private static func timeMap(
+    _ frames: FrameSource, _ sources: [TimeMap]?, _ settings: ExportSettings
+  ) throws -> OutputTimeMap? {
+    guard let sources else { return nil }
+    return switch frames {
+    case .copied(let plan, _): OutputTimeMap(plan, sources)
+    case .rendered(let plan, _, _):
+      OutputTimeMap(plan, sources, try SlotTiming(plan.slots.rate))
+    case .joined(let shards):
+      OutputTimeMap(shards.plan, sources, try SlotTiming(shards.plan.slots.rate))
+    }
+  }
+
+  /// Returns how the frames of an attempt are rendered; nil without a search.
   func rendering(
     _ search: AnimatedImageSearch?
   ) throws(MediaError) -> (geometry: FrameGeometry, settings: RenderSettings)? {

@@ -61,18 +61,14 @@ public struct ExportSettings: Sendable {
   /// frame stays on screen. `skip` acts like `hold` for the first and the last frame, and for
   /// frames encoded at cuts.
   public var undecodableFrames = UndecodableFramePolicy.stop
-  /// The capture frame rate to write if the source states none.
-  ///
-  /// Nil writes no capture frame rate for such a source.
+  /// The capture frame rate to write if the source does not state one; nil to write none in this
+  /// case.
   public var captureFrameRate: FrameRate?
-  /// Whether the metadata of a constant-rate export lists the frames that repeat the image of the
-  /// frame before.
+  /// True to store a time map in the movie, with the capture time of each frame; false for none.
   ///
-  /// ``Asset/frameTimingRows()`` then reports these frames.
-  public var marksRepeatedFrames = false
-  /// Whether an existing file is replaced.
-  ///
-  /// If false, the export throws an error if the file exists.
+  /// ``Asset/timeMap`` then reads it. Animated images have none.
+  public var writesTimeMap = true
+  /// True to replace an existing file, false to throw if the file exists.
   public var overwrites = false
   /// The part of the export to write.
   ///

@@ -74,6 +74,8 @@ public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
     case timeCodeRate
     /// The policy for frames that cannot be decoded.
     case undecodableFrames
+    /// The clock in which the times of a movie are measured.
+    case captureClock
   }
 
   /// The instruction: one line, imperative, without a final period.

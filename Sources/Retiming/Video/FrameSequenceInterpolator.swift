@@ -19,6 +19,8 @@ package final class FrameSequenceInterpolator {
     package let confidence: Float?
     /// The position of the image among the captured frames.
     package let position: Position
+    /// Whether the image is the mean of several.
+    package var isMixed = false
 
     package init(image: MediaFrame, count: Int64, confidence: Float?, position: Position) {
       self.image = image

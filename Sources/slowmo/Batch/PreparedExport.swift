@@ -13,8 +13,6 @@ struct PreparedExport {
 
   /// The constant frame rate of the output; nil to use the rate from the options.
   var frameRate: FrameRate?
-  /// Whether the exported file stores which of its frames are repeated.
-  var marksRepeatedFrames = false
 
   /// Returns the session of the export.
   func session() throws -> ExportSession { try ExportSession(composition, of: assets) }

@@ -21,6 +21,9 @@ struct CheckCommand: ParsableCommand, Verb {
       reported, but is not a fault.
 
       MANUAL
+      A movie with a time map is audited in the time of the capture, so that a changed speed is no
+      fault. Other movies, and any with --clock file, are audited in their own time.
+
       Gaps are found in the times of frames alone. Repeated frames are found in the images: single
       ones are duplicates, and ten or more in a row are a frozen stretch. Where nothing moves, no
       repeated frame is reported.
@@ -41,6 +44,7 @@ struct CheckCommand: ParsableCommand, Verb {
   var timesOnly = false
 
   @OptionGroup var writing: WritingOptions
+  @OptionGroup var timing: ClockOptions
   @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
@@ -63,9 +67,12 @@ struct CheckCommand: ParsableCommand, Verb {
       throw CommandError(
         .badData, code: "invalid_data", "\(file) has no video", hint: "see slowmo info \(file)")
     }
+    let clock = timing.knownClock(of: asset)
     let progress = ProgressReporter(writing.progress)
     progress.start(file: file)
-    let audit = try TimingAudit(of: asset, expecting: expectFps, comparesImages: !timesOnly) {
+    let audit = try TimingAudit(
+      of: asset, expecting: expectFps, comparesImages: !timesOnly, clock: clock
+    ) {
       progress.update(
         ProgressReporter.State(
           frame: Int64($0), totalFrames: Int64(frames.entries.count),
@@ -80,6 +87,7 @@ struct CheckCommand: ParsableCommand, Verb {
     progress.end(file: writing.dryRun ? nil : plot)
     let document = CheckDocument(
       file: file, plot: plot, dryRun: writing.dryRun, audit: audit,
+      time: try MeasuredTime(timing, clock ?? asset.captureClock(.file)),
       framesSynthesized: Output.warnOfSynthesizedFrames(frames.entries.indices, of: asset),
       timesCorrected: frames.correctedTimeCount)
     if common.json {

@@ -21,8 +21,8 @@ struct CompareCommand: ParsableCommand, Verb {
       recordings, use slowmo sync.
 
       All movies play at the same speed in real time. A movie that was already slowed plays faster,
-      by the capture rate that its file states. The output covers the time that all movies share. It
-      has no audio.
+      by the capture times in its file. The output covers the time that all movies share, up to their
+      next cuts. It has no audio.
 
       MANUAL
         slowmo compare take.mov second.mov -o text.mp4 --fps 30 --burn-in time,frame
@@ -65,7 +65,11 @@ struct CompareCommand: ParsableCommand, Verb {
       """)
   var burnIn: BurnInOption?
 
+  @Flag(help: "Store no times of the capture in the movie.")
+  var noTimeMap = false
+
   @OptionGroup var writing: WritingOptions
+  @OptionGroup var timing: ClockOptions
   @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
@@ -86,7 +90,9 @@ struct CompareCommand: ParsableCommand, Verb {
     struct Clip: Encodable {
       let file: String
       let at: MediaTime
-      let timeScale: Rational
+      let timeSource: CaptureClock.Source
+      let timeScale: Rational?
+      let timeAssumption: CaptureClock.Assumption?
       let x: Int
       let y: Int
       let width: Int
@@ -102,6 +108,7 @@ struct CompareCommand: ParsableCommand, Verb {
     let frameCount: Int
     let start: MediaTime
     let clips: [Clip]
+    let clock: CaptureClock.Choice
     let dryRun: Bool
   }
 
@@ -113,11 +120,13 @@ struct CompareCommand: ParsableCommand, Verb {
     for (number, file) in files.enumerated() {
       let asset = try trackChoice.open(file)
       let origin = try at.map { try asset.resolve($0[number]) }
-      clips.append(ClipComparison.Clip(asset, origin: origin ?? .zero))
+      let clock = asset.videoTrack == nil ? nil : try timing.clock(of: asset)
+      clips.append(ClipComparison.Clip(asset, origin: origin ?? .zero, clock: clock))
     }
     var comparison = ClipComparison(
       clips, frameRate: fps, speed: speed, layout: overlay ? .overlay : .side)
     comparison.burnIn = try burnIn?.burnIn(nil)
+    comparison.writesTimeMap = !noTimeMap
     let plan = try comparison.plan()
     if !writing.dryRun {
       let progress = ProgressReporter(writing.progress)
@@ -149,9 +158,10 @@ struct CompareCommand: ParsableCommand, Verb {
       start: MediaTime(nanoseconds: nanoseconds(plan.start)),
       clips: zip(clips, plan.boxes).map { clip, box in
         Document.Clip(
-          file: clip.asset.path, at: clip.origin, timeScale: clip.timeScale, x: box.x, y: box.y,
-          width: box.width, height: box.height)
-      }, dryRun: writing.dryRun)
+          file: clip.asset.path, at: clip.origin, timeSource: clip.clock?.source ?? .file,
+          timeScale: clip.clock?.timeScale, timeAssumption: clip.clock?.assumption, x: box.x,
+          y: box.y, width: box.width, height: box.height)
+      }, clock: timing.clock, dryRun: writing.dryRun)
   }
 }
 

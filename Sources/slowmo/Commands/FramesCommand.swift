@@ -98,6 +98,7 @@ struct FramesCommand: ParsableCommand, Verb {
   var keepIndex = false
 
   @OptionGroup var writing: WritingOptions
+  @OptionGroup var timing: ClockOptions
   @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
@@ -139,6 +140,11 @@ struct FramesCommand: ParsableCommand, Verb {
     let undecodableFrames: [Int]
     /// The index file next to the movie; nil without `--keep-index`.
     let keptIndex: KeptIndex?
+    let clock: CaptureClock.Choice
+    /// Nil if the capture times are unknown.
+    let timeSource: CaptureClock.Source?
+    let timeScale: Rational?
+    let timeAssumption: CaptureClock.Assumption?
     let dryRun: Bool
 
     struct KeptIndex: Encodable {
@@ -150,6 +156,7 @@ struct FramesCommand: ParsableCommand, Verb {
 
     enum CodingKeys: CodingKey {
       case schema, file, csv, frames, undecodableFrames, keptIndex, dryRun
+      case clock, timeSource, timeScale, timeAssumption
     }
   }
 
@@ -165,7 +172,9 @@ struct FramesCommand: ParsableCommand, Verb {
         .badData, code: "invalid_data", "\(file) has no video", hint: "see slowmo info \(file)"
       )
     }
-    let lines = asset.frameTimingRows()
+    let clock = csv == nil && metaFd == nil ? nil : timing.knownClock(of: asset)
+    // A file that states no capture rate has no capture times, unless the user chose its own.
+    let lines = asset.frameTimingRows(clock?.assumption == .fileTimesAreReal ? nil : clock)
     let indices = try chosenFrames(asset, table)
     let planned = try plan(indices, lines, &names)
     var undecodable: [Int] = []
@@ -186,7 +195,8 @@ struct FramesCommand: ParsableCommand, Verb {
           keptIndex: asset.keptIndex.map {
             Document.KeptIndex(
               file: $0.path, used: $0.isUsed, written: $0.isWritten, refusal: $0.refusal?.rawValue)
-          }, dryRun: writing.dryRun))
+          }, clock: timing.clock, timeSource: clock?.source, timeScale: clock?.timeScale,
+          timeAssumption: clock?.assumption, dryRun: writing.dryRun))
     } else if output != standardOutput && csv != standardOutput && metaFd != 1 {
       for frame in written { Output.line(frame.path) }
       if let csv { Output.line(csv) }

@@ -66,6 +66,7 @@ struct MeasureCommand: ParsableCommand, Verb {
   @Flag(help: "Measure, and write nothing.")
   var dryRun = false
 
+  @OptionGroup var timing: ClockOptions
   @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
@@ -89,6 +90,9 @@ struct MeasureCommand: ParsableCommand, Verb {
       throw CommandError(
         .badData, code: "invalid_data", "\(file) has no video", hint: "see slowmo info \(file)")
     }
+    let first = points.first?.first
+    let clock = try timing.clock(
+      of: asset, x: first.map { Int($0.x) }, y: first.map { Int($0.y) })
     let frames = try zip(at, points).map { expression, points in
       let time = try asset.resolve(expression)
       guard let index = track.frames.index(at: time) else {
@@ -98,10 +102,12 @@ struct MeasureCommand: ParsableCommand, Verb {
       }
       for point in points { try check(point, in: track) }
       return MeasureDocument.Frame(
-        index: index, time: try track.frames.time(ofFrame: Int64(index)), points: points)
+        index: index, time: try track.frames.time(ofFrame: Int64(index)),
+        captureTime: clock.map.captureTime(ofFrame: index), points: points)
     }
     let document = MeasureDocument(
-      file: file, csv: csv, frames: frames, pointUncertainty: pointError, scale: scale,
+      file: file, csv: csv, time: MeasuredTime(timing, clock), frames: frames,
+      pointUncertainty: pointError, scale: scale,
       framesSynthesized: Output.warnOfSynthesizedFrames(frames.map(\.index), of: asset),
       dryRun: dryRun)
     if let csv, !dryRun {

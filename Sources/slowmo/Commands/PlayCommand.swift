@@ -138,6 +138,7 @@ struct PlayCommand: ParsableCommand, Verb {
   @Option(help: .onError) var onError = UndecodableFramePolicy.hold
 
   @OptionGroup var writing: WritingOptions
+  @OptionGroup var timing: ClockOptions
   @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
@@ -184,8 +185,8 @@ struct PlayCommand: ParsableCommand, Verb {
     // During playback, a signal ends the playback. Before playback, a signal must cancel the
     // reading of a movie's index.
     Interrupt.onFirst { Asset.cancelReading() }
-    let content = try PlayedContent(file, range, onError, trackChoice)
-    let other = try beside.map { try PlayedContent($0, nil, onError, trackChoice) }
+    let content = try PlayedContent(file, range, onError, trackChoice, timing)
+    let other = try beside.map { try PlayedContent($0, nil, onError, trackChoice, timing) }
     Interrupt.onFirst {}
     let assets = content.assets + (other?.assets ?? [])
     try OutputNames.check([output], inputs: assets.map(\.path))
@@ -219,7 +220,9 @@ struct PlayCommand: ParsableCommand, Verb {
       player, of: file, rate: speed.fraction, keys: keys, refresh: refresh)
     var problem: CommandError?
     do { try run.play(in: view, editing: project) } catch { problem = CommandError(error) }
-    var document = try PlayDocument(file, player, run, project)
+    let clock = content.assets.count == 1 ? try? content.assets[0].captureClock() : nil
+    var document = try PlayDocument(
+      file, player, run, project, clock: timing.clock, timeSource: clock?.source)
     if settings.sampling.synthesizesFrames { document.synthesized = player.ledger.synthesized }
     if let beside, let follower { document.beside = PlayDocument.Clip(beside, follower.ledger) }
     // If no file was written, only the error is reported.

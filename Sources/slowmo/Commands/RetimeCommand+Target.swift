@@ -24,7 +24,7 @@ extension RetimeCommand {
       ("--sidecar", sidecar != nil), ("--trim", !trim.isEmpty), ("--shard", exporting.shard != nil),
       ("--join", exporting.join), ("--shutter", exporting.shutter != nil),
       ("--sampling", exporting.sampling.map { $0 != .hold } ?? false),
-      ("--on-error skip", exporting.onError == .skip),
+      ("--on-error skip", exporting.onError == .skip), ("--no-time-map", exporting.noTimeMap),
     ]
     if let name = others.first(where: \.1)?.0 {
       throw ValidationError(
@@ -52,7 +52,6 @@ extension RetimeCommand {
         hint: "choose a rate with --fps; see slowmo check \(files[0])")
     }
     prepared.frameRate = rate
-    prepared.marksRepeatedFrames = true
     return try exporting.export(
       prepared, to: output, verb: "retime", writing, common, prints: csv != standardOutput
     ) {

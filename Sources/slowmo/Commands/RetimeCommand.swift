@@ -81,6 +81,9 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
       ones. A seek by frame number then finds the right frame. The rate is that of the camera, or
       --fps. The column duplicate of --csv, and of slowmo frames --csv, marks the repeated frames.
 
+      TIME: The movie stores when each of its frames was captured, so that slowmo track and other
+      verbs measure in real time. --no-time-map leaves that out. A .gif or .webp cannot store it.
+
       BATCHES: \(BatchOptions.explanation)
       """)
 

@@ -26,6 +26,9 @@ struct StillCommand: ParsableCommand, Verb {
       MANUAL
       strobe and trail: the background is the median of frames, so the camera must not move.
 
+      Times are those of the capture, also in a movie that was slowed down: the labels of a sheet,
+      --every and the ruler.
+
       finish: a ruler shows milliseconds of real time. Its zero is --origin, or the start of the
       range.
       """)
@@ -58,7 +61,7 @@ struct StillCommand: ParsableCommand, Verb {
   @Option(help: "sheet: the width of a frame in pixels. Default: 240.")
   var width: Int?
 
-  @Option(help: "strobe: the time from one frame to the next.", transform: positiveDuration)
+  @Option(help: "strobe: the real time from one frame to the next.", transform: positiveDuration)
   var every: MediaTime?
 
   @Option(help: "finish: the column of the finish line in pixels. Default: the middle.")
@@ -72,11 +75,6 @@ struct StillCommand: ParsableCommand, Verb {
     completion: Completions.mark, transform: TimeExpression.init(parsing:))
   var origin: TimeExpression?
 
-  @Option(
-    help: "finish: the capture rate, if the file does not state it.",
-    transform: FrameRate.init(parsing:))
-  var captureFps: FrameRate?
-
   @Flag(help: "finish: time runs to the left.")
   var reversed = false
 
@@ -86,6 +84,7 @@ struct StillCommand: ParsableCommand, Verb {
   @Flag(help: "Check the options, and write nothing.")
   var dryRun = false
 
+  @OptionGroup var timing: ClockOptions
   @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
@@ -97,8 +96,7 @@ struct StillCommand: ParsableCommand, Verb {
       ("--tiles", tiles != nil, [.sheet, .strobe]), ("--columns", columns != nil, [.sheet]),
       ("--width", width != nil, [.sheet]), ("--every", every != nil, [.strobe]),
       ("--column", column != nil, [.finish]), ("--slit", slit != 2, [.finish]),
-      ("--origin", origin != nil, [.finish]), ("--capture-fps", captureFps != nil, [.finish]),
-      ("--reversed", reversed, [.finish]),
+      ("--origin", origin != nil, [.finish]), ("--reversed", reversed, [.finish]),
     ]
     for (name, isGiven, kinds) in options where isGiven && !kinds.contains(kind) {
       throw ValidationError("\(name) is for \(kinds.map(\.rawValue).joined(separator: " and "))")
@@ -133,6 +131,10 @@ struct StillCommand: ParsableCommand, Verb {
     let width: Int?
     let height: Int?
     let frames: [Frame]
+    let clock: CaptureClock.Choice
+    let timeSource: CaptureClock.Source
+    let timeScale: Rational?
+    let timeAssumption: CaptureClock.Assumption?
     let dryRun: Bool
   }
 
@@ -141,12 +143,15 @@ struct StillCommand: ParsableCommand, Verb {
     try Files.refuseExisting(output, overwrites: overwrite)
     let asset = try trackChoice.open(file)
     Output.notes(of: asset)
+    let clock = try timing.clock(of: asset)
     let composer = try StillComposer(
-      asset, range: range.map(asset.resolve), isCancelled: { Interrupt.isRequested })
-    guard !dryRun else { return try finish(nil) }
+      asset, range: range.map(asset.resolve), clock: clock,
+      isCancelled: { Interrupt.isRequested })
+    let time = MeasuredTime(timing, clock)
+    guard !dryRun else { return try finish(nil, time) }
     let image = try image(composer, asset)
     try Files.write(output, Data(image.pngData()), overwrites: overwrite)
-    return try finish(image)
+    return try finish(image, time)
   }
 
   private func image(_ composer: StillComposer, _ asset: Asset) throws -> StillImage {
@@ -160,12 +165,11 @@ struct StillCommand: ParsableCommand, Verb {
     case .finish:
       return try composer.photoFinish(
         StillComposer.FinishSettings(
-          column: column, slitWidth: slit, origin: origin.map(asset.resolve),
-          timeScale: asset.captureTimeScale(captureFrameRate: captureFps), isReversed: reversed))
+          column: column, slitWidth: slit, origin: origin.map(asset.resolve), isReversed: reversed))
     }
   }
 
-  private func finish(_ image: StillImage?) throws -> ExitStatus {
+  private func finish(_ image: StillImage?, _ time: MeasuredTime) throws -> ExitStatus {
     if common.json {
       let frames = image?.frames.map {
         Document.Frame(
@@ -175,7 +179,9 @@ struct StillCommand: ParsableCommand, Verb {
       try Output.document(
         Document(
           kind: kind, file: file, output: output, width: image?.pixels.width,
-          height: image?.pixels.height, frames: frames ?? [], dryRun: dryRun))
+          height: image?.pixels.height, frames: frames ?? [], clock: time.clock,
+          timeSource: time.timeSource, timeScale: time.timeScale,
+          timeAssumption: time.timeAssumption, dryRun: dryRun))
     } else if image != nil, output != standardOutput {
       Output.line(output)
     }

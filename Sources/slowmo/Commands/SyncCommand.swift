@@ -52,6 +52,7 @@ struct SyncCommand: ParsableCommand, Verb {
   @Flag(help: "Measure, and write nothing.")
   var dryRun = false
 
+  @OptionGroup var timing: ClockOptions
   @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
@@ -74,16 +75,28 @@ struct SyncCommand: ParsableCommand, Verb {
     if let output { try Files.refuseExisting(output, overwrites: overwrite) }
     let assets = try files.map { path throws(MediaError) in try trackChoice.open(path) }
     for asset in assets { Output.notes(of: asset) }
+    let clocks = try assets.map { asset throws(MediaError) in
+      asset.videoTrack == nil ? nil : try timing.clock(of: asset)
+    }
     let synchronizer = RecordingSynchronizer(method: by.method, maximumOffset: maxOffset)
     var recordings = [SynchronizedRecording(assets[0])]
     var pairs: [SyncDocument.Pair] = []
-    for asset in assets.dropFirst() {
+    for (asset, clock) in zip(assets, clocks).dropFirst() {
+      let known = clock.flatMap { own in clocks[0].map { (own, $0) } }
       let offset = try synchronizer.offset(
-        of: asset, to: assets[0], isCancelled: { Interrupt.isRequested })
+        of: asset, to: assets[0], clocks: known, isCancelled: { Interrupt.isRequested })
       recordings.append(SynchronizedRecording(asset, offset: offset.offset))
       pairs.append(SyncDocument.Pair(files[0], asset.path, offset))
     }
     if let output {
+      for (asset, clock) in zip(assets, clocks) {
+        if let clock, clock.timeScale != .one {
+          throw CommandError(
+            .badData, code: "unknown_capture_time",
+            "\(asset.path) does not play in real time, so that it cannot be aligned in a project",
+            hint: "use the recording that it was made from, or measure the offset without -o")
+        }
+      }
       let composition = try Composition(synchronizing: recordings)
         .replacingSourcePaths { ProjectPaths.path($0, seenFrom: output) }
       let project = OpenTimelineDocument(composition, name: output.lastPathComponent)
@@ -91,7 +104,9 @@ struct SyncCommand: ParsableCommand, Verb {
         try Files.write(output, Data(try project.text().utf8), overwrites: overwrite)
       }
     }
-    let document = SyncDocument(pairs: pairs, output: output, dryRun: dryRun)
+    let document = SyncDocument(
+      clock: timing.clock, recordings: zip(files, clocks).map { SyncDocument.Recording($0, $1) },
+      pairs: pairs, output: output, dryRun: dryRun)
     if common.json {
       try Output.document(document)
     } else {

@@ -33,8 +33,8 @@ struct TrackCommand: ParsableCommand, Verb {
       Lens distortion and perspective are not corrected. The path and the known length must
       therefore be in one plane, parallel to the sensor.
 
-      Speeds are in real time. They use the capture rate that the file states, or else
-      --capture-fps. The uncertainty of a speed is half the width of a 95 % interval.
+      Speeds are in real time, also in a movie that was slowed down. They use the capture times in the
+      file, or --capture-fps. The uncertainty of a speed is half the width of a 95 % interval.
       """)
 
   @Argument(help: "The movie file.", completion: .file())
@@ -66,11 +66,6 @@ struct TrackCommand: ParsableCommand, Verb {
     transform: LengthScale.init(argument:))
   var scale: LengthScale?
 
-  @Option(
-    help: "The capture rate, if the file does not state it.",
-    transform: FrameRate.init(parsing:))
-  var captureFps: FrameRate?
-
   @Option(help: "Write one CSV line per frame.", completion: .file())
   var csv: String?
 
@@ -83,6 +78,7 @@ struct TrackCommand: ParsableCommand, Verb {
   @Flag(help: "Track, and write nothing.")
   var dryRun = false
 
+  @OptionGroup var timing: ClockOptions
   @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
@@ -103,6 +99,8 @@ struct TrackCommand: ParsableCommand, Verb {
     }
     let asset = try trackChoice.open(file)
     Output.notes(of: asset)
+    let clock = try timing.clock(
+      of: asset, x: box.x + box.width / 2, y: box.y + box.height / 2)
     var tracker = ObjectTracker(method: by)
     tracker.reach = reach
     let track = try tracker.track(
@@ -110,7 +108,7 @@ struct TrackCommand: ParsableCommand, Verb {
       isCancelled: { Interrupt.isRequested })
     let document = TrackDocument(
       file: file, csv: csv, overlay: overlay, track: track, scale: scale,
-      timeScale: asset.captureTimeScale(captureFrameRate: captureFps),
+      clock: clock, timing,
       framesSynthesized: Output.warnOfSynthesizedFrames(
         track.points.lazy.map(\.index), of: asset), dryRun: dryRun)
     for run in track.lost { Output.note("\(file): \(Self.description(of: run))") }

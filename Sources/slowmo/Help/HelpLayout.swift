@@ -95,32 +95,38 @@ enum HelpLayout {
         "SPEED", "trim", "range", "speed", "ramp", "easing", "preset", "at", "width",
         "playback-fps",
         "sidecar"),
-      Group("EXPORT", "output", "copy", "fps", "for", "csv", "boundary", "on-error", "video-track"),
+      Group(
+        "EXPORT", "output", "copy", "fps", "for", "csv", "boundary", "on-error", "video-track",
+        "no-time-map"),
     ] + rendering,
     "edit": [
       Group(
-        "EXPORT", "output", "copy", "fps", "timecode-fps", "boundary", "on-error", "video-track")
+        "EXPORT", "output", "copy", "fps", "timecode-fps", "boundary", "on-error", "video-track",
+        "no-time-map")
     ] + rendering,
     "frames": [
       Group("FRAME", "at", "range", "step", "on-error", "video-track"),
       Group(
         "OUTPUT", "output", "rotation", "raw", "raw-range", "splice", "meta-fd", "csv", "keep-index"
       ),
+      Group("TIME", "clock", "capture-fps"),
     ],
     "still": [
       Group("IMAGE", "output", "range"),
       Group("SHEET AND STROBE", "tiles", "columns", "width", "every"),
-      Group("FINISH", "column", "slit", "origin", "capture-fps", "reversed"),
+      Group("FINISH", "column", "slit", "origin", "reversed"),
+      Group("TIME", "clock", "capture-fps"),
     ],
     "track": [
       Group("OBJECT", "at", "box", "until", "by", "reach"),
-      Group("MEASUREMENT", "scale", "capture-fps", "csv", "overlay"),
+      Group("MEASUREMENT", "scale", "clock", "capture-fps", "csv", "overlay"),
     ],
     "play": [
       Group("PLAYBACK", "speed", "range", "loop", "sampling", "refresh", "on-error", "video-track"),
       Group("AUDIO", "pitch", "audio", "audio-track"),
       Group("COMPARISON", "beside", "origin", "beside-origin"),
       Group("CONTROL", "terminal", "window", "script"),
+      Group("TIME", "clock", "capture-fps"),
       Group("EDIT", "output", "fps"),
     ],
     "preview": [

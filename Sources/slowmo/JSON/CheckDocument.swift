@@ -6,13 +6,15 @@ import Overcrank
 struct CheckDocument: Encodable, TextDocument {
   private enum CodingKeys: CodingKey {
     case schema, file, plot, ok, dryRun, framesSynthesized, timesCorrected
+    case clock, timeSource, timeScale, timeAssumption
   }
 
   let file: String
   let plot: String?
   let dryRun: Bool
   let audit: TimingAudit
-  /// The number of frames that were synthesized and not captured, as the file states.
+  let time: MeasuredTime
+  /// The number of frames that were synthesized and not captured.
   let framesSynthesized: Int
   /// The number of frames whose stored time contradicts the order of the frames, so that it was
   /// corrected.
@@ -28,6 +30,10 @@ struct CheckDocument: Encodable, TextDocument {
     try container.encode(dryRun, forKey: .dryRun)
     try container.encode(framesSynthesized, forKey: .framesSynthesized)
     try container.encode(timesCorrected, forKey: .timesCorrected)
+    try container.encode(time.clock, forKey: .clock)
+    try container.encode(time.timeSource, forKey: .timeSource)
+    try container.encodeIfPresent(time.timeScale, forKey: .timeScale)
+    try container.encodeIfPresent(time.timeAssumption, forKey: .timeAssumption)
   }
 
   /// The audit as text lines.

@@ -98,7 +98,7 @@ struct CommandError: Error {
       .usage
     case "invalid_data", "nothing_to_recover", "cut_not_on_key_frame", "unsupported_source",
       "invalid_project", "missing_asset", "shard_damaged", "shard_foreign", "nothing_in_common",
-      "ambiguous_match":
+      "ambiguous_match", "unknown_capture_time":
       .badData
     case "file_not_found", "shard_missing": .noInput
     case "device_not_found", "device_busy", "device_lost", "mode_refused", "device_failed",

@@ -164,13 +164,18 @@ struct InfoDocument: Encodable {
   /// The timed metadata; nil if the file has none.
   let timedMetadata: TimedMetadata?
 
-  /// The Live Photo that the file belongs to; nil for any other file.
+  /// The time map; nil if the file has none.
+  let timeMap: TimeMapDocument?
+  /// Why the time map of the file is not used; nil if it is, or if there is none.
+  let timeMapRefusal: String?
+
+  /// The photo and movie that the file is one of; nil for any other file.
   let livePhoto: LivePhotoPair?
 
   enum CodingKeys: CodingKey {
     case schema, file, container, duration, video, audio, tracks, metadata, chapters, marks,
       truncation
-    case timedMetadata, livePhoto
+    case timedMetadata, livePhoto, timeMap
   }
 
   init(_ asset: Asset, of path: String, _ pair: LivePhoto?) {
@@ -195,6 +200,8 @@ struct InfoDocument: Encodable {
         codec: $0.codec.rawValue, sampleRate: $0.sampleRate, channels: $0.channelCount,
         sampleCount: $0.sampleCount)
     }
+    timeMap = asset.timeMap.map(TimeMapDocument.init)
+    timeMapRefusal = asset.timeMapRefusal
     let capture = asset.captureFrameRate
     video = asset.videoTrack.map { track in
       Video(
@@ -242,6 +249,8 @@ struct InfoDocument: Encodable {
         "live photo: \(livePhoto.photo ?? "no photo found"), "
           + "\(livePhoto.movie ?? "the movie is in the photo")\(time)")
     }
+    if let timeMap { lines.append(timeMap.line) }
+    if let timeMapRefusal { lines.append("time map: not used, the file \(timeMapRefusal)") }
     if let truncation { lines.append("truncated: \(truncation.summary)") }
     lines += chapters.map { "chapter: \(decimal(Double($0.startNs) / 1e9, 3)) s \($0.title)" }
     lines += marks.map(\.line)

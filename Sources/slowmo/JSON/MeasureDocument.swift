@@ -8,6 +8,8 @@ struct MeasureDocument: Encodable {
   struct Frame {
     let index: Int
     let time: MediaTime
+    /// The capture time; nil for a frame of unknown origin.
+    let captureTime: MediaTime?
     let points: [ImagePoint]
   }
 
@@ -15,7 +17,8 @@ struct MeasureDocument: Encodable {
   struct Measurement: Encodable {
     let index: Int
     let pts: MediaTime
-    /// The numbers of the points, counted from 1.
+    let capture: MediaTime?
+    /// The numbers of the points, from 1.
     let points: [Int]
     private(set) var pixels: Double?
     private(set) var pixelsUncertainty: Double?
@@ -28,6 +31,7 @@ struct MeasureDocument: Encodable {
       _ frame: Frame, _ points: [Int], distance: MeasuredValue, _ scale: LengthScale?
     ) {
       (index, pts, self.points) = (frame.index, frame.time, points)
+      capture = frame.captureTime
       (pixels, pixelsUncertainty) = (distance.value, distance.uncertainty)
       let length = scale?.meters(of: distance)
       (meters, metersUncertainty) = (length?.value, length?.uncertainty)
@@ -35,7 +39,8 @@ struct MeasureDocument: Encodable {
 
     fileprivate init(_ frame: Frame, _ points: [Int], angle: MeasuredValue) {
       (index, pts, self.points) = (frame.index, frame.time, points)
-      // If a point coincides with the vertex, there is no angle.
+      capture = frame.captureTime
+      // Two points in one place have no angle.
       guard angle.value.isFinite else { return }
       (degrees, degreesUncertainty) = (angle.value, angle.uncertainty)
     }
@@ -46,7 +51,8 @@ struct MeasureDocument: Encodable {
         pixels, pixelsUncertainty, meters, metersUncertainty, degrees, degreesUncertainty,
       ].map { $0.map { decimal($0, 6) } ?? "" }
       let names = points.map(String.init).joined(separator: "-")
-      return "\(index),\(pts.wholeNanoseconds),\(names),\(values.joined(separator: ","))"
+      return "\(index),\(pts.wholeNanoseconds),\(names),\(values.joined(separator: ",")),"
+        + (capture.map { "\($0.wholeNanoseconds)" } ?? "")
     }
   }
 
@@ -55,17 +61,23 @@ struct MeasureDocument: Encodable {
   let csv: String?
   let pointUncertaintyPx: Double
   let metersPerPixel: Double?
+  let clock: CaptureClock.Choice
+  let timeSource: CaptureClock.Source
+  let timeScale: Rational?
+  let timeAssumption: CaptureClock.Assumption?
   let measurements: [Measurement]
   /// The number of measured frames that were synthesized and not captured.
   let framesSynthesized: Int
   let dryRun: Bool
 
   init(
-    file: String, csv: String?, frames: [Frame], pointUncertainty: Double, scale: LengthScale?,
-    framesSynthesized: Int, dryRun: Bool
+    file: String, csv: String?, time: MeasuredTime, frames: [Frame], pointUncertainty: Double,
+    scale: LengthScale?, framesSynthesized: Int, dryRun: Bool
   ) {
     self.framesSynthesized = framesSynthesized
     (self.file, self.csv, self.dryRun) = (file, csv, dryRun)
+    (clock, timeSource) = (time.clock, time.timeSource)
+    (timeScale, timeAssumption) = (time.timeScale, time.timeAssumption)
     pointUncertaintyPx = pointUncertainty
     metersPerPixel = scale?.metersPerPixel
     let measuring = ImageMeasurement(pointUncertainty: pointUncertainty)
@@ -89,7 +101,7 @@ struct MeasureDocument: Encodable {
   var table: String {
     let header =
       "index,pts_ns,points,pixels,pixels_uncertainty,meters,meters_uncertainty,degrees,"
-      + "degrees_uncertainty"
+      + "degrees_uncertainty,capture_ns"
     return ([header] + measurements.map(\.line)).map { "\($0)\n" }.joined()
   }
 }

@@ -69,6 +69,9 @@ struct PlayDocument: Encodable, TextDocument {
   let events: [Event]
   /// The clip of `--beside`; nil without this option.
   var beside: Clip?
+  let clock: CaptureClock.Choice
+  /// The origin of capture times; nil for a project of several movies, and if they are unknown.
+  let timeSource: CaptureClock.Source?
   let marks: [Mark]
   /// The segments of the composition when playback ended.
   let plan: [SegmentDocument]
@@ -81,15 +84,17 @@ struct PlayDocument: Encodable, TextDocument {
 
   enum CodingKeys: CodingKey {
     case schema, file, duration, due, shown, skippedByRate, late, synthesized, audioRate, position
-    case events, beside, marks, plan, output, written, error
+    case events, beside, clock, timeSource, marks, plan, output, written, error
   }
 
   /// Whether a screenshot or the file of `-o` was written.
   var hasFiles: Bool { written || events.contains { $0.type == "screenshot" } }
 
   init(
-    _ file: String, _ player: Player, _ session: PlaybackSession, _ project: PlaybackProject
+    _ file: String, _ player: Player, _ session: PlaybackSession, _ project: PlaybackProject,
+    clock: CaptureClock.Choice, timeSource: CaptureClock.Source?
   ) throws {
+    (self.clock, self.timeSource) = (clock, timeSource)
     self.file = file
     marks = project.newMarks.map(Mark.init)
     plan = try player.composition.segments.map(SegmentDocument.init)

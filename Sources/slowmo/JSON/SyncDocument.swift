@@ -31,7 +31,24 @@ struct SyncDocument: Encodable, TextDocument {
     }
   }
 
+  /// A recording, and the time in which it was measured.
+  struct Recording: Encodable {
+    let file: String
+    /// Nil without video.
+    let timeSource: CaptureClock.Source?
+    let timeScale: Rational?
+    let timeAssumption: CaptureClock.Assumption?
+
+    init(_ file: String, _ clock: CaptureClock?) {
+      self.file = file
+      (timeSource, timeScale) = (clock?.source, clock?.timeScale)
+      timeAssumption = clock?.assumption
+    }
+  }
+
   let schema = schemaName("sync")
+  let clock: CaptureClock.Choice
+  let recordings: [Recording]
   let pairs: [Pair]
   let output: String?
   let dryRun: Bool

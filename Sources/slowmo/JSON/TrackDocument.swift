@@ -45,7 +45,10 @@ struct TrackDocument: Encodable {
   let foundCount: Int
   let lost: [Lost]
   let metersPerPixel: Double?
-  let timeScale: Rational
+  let clock: CaptureClock.Choice
+  let timeSource: CaptureClock.Source
+  let timeScale: Rational?
+  let timeAssumption: CaptureClock.Assumption?
   let points: [Point]
   /// The number of tracked frames that were synthesized and not captured.
   let framesSynthesized: Int
@@ -53,17 +56,20 @@ struct TrackDocument: Encodable {
 
   init(
     file: String, csv: String?, overlay: String?, track: ObjectTrack, scale: LengthScale?,
-    timeScale: Rational, framesSynthesized: Int, dryRun: Bool
+    clock: CaptureClock, _ timing: ClockOptions, framesSynthesized: Int, dryRun: Bool
   ) {
     self.framesSynthesized = framesSynthesized
     (self.file, self.csv, self.overlay, self.dryRun) = (file, csv, overlay, dryRun)
-    self.timeScale = timeScale
+    let range = (track.points.first?.index ?? 0)..<(track.points.last?.index ?? 0) + 1
+    let time = MeasuredTime(timing, clock, frames: range)
+    (self.clock, timeSource) = (time.clock, time.timeSource)
+    (timeScale, timeAssumption) = (time.timeScale, time.timeAssumption)
     method = track.method
     metersPerPixel = scale?.metersPerPixel
     lost = track.lost.map {
       Lost(firstIndex: $0.firstIndex, lastIndex: $0.lastIndex, pts: $0.time)
     }
-    points = zip(track.points, track.speeds(timeScale: timeScale)).map { point, speed in
+    points = zip(track.points, track.speeds(clock)).map { point, speed in
       let meters = scale.flatMap { scale in speed.map { scale.meters(of: $0) } }
       return Point(
         index: point.index, pts: point.time, x: point.position?.x, y: point.position?.y,

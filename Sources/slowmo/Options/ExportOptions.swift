@@ -81,6 +81,9 @@ struct ExportOptions: ParsableArguments, Sendable {
       """)
   var boundary = CutPolicy.auto
 
+  @Flag(help: "Store no times of the capture in the movie.")
+  var noTimeMap = false
+
   func validate() throws {
     if shard != nil && join { throw ValidationError("--shard and --join exclude each other") }
     if part != .whole {
@@ -168,7 +171,7 @@ struct ExportOptions: ParsableArguments, Sendable {
     settings.undecodableFrames = onError
     settings.part = part
     settings.captureFrameRate = prepared.captureFrameRate
-    settings.marksRepeatedFrames = prepared.marksRepeatedFrames
+    settings.writesTimeMap = !noTimeMap
     settings.fileLengthLimit = encoding.maxSize
     settings.overwrites = overwrites
     return settings

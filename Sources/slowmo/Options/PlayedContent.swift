@@ -20,8 +20,12 @@ struct PlayedContent {
   /// Opens a movie or a project, or a range of it.
   init(
     _ file: String, _ range: TimeRangeExpression?, _ onError: UndecodableFramePolicy,
-    _ trackChoice: TrackOptions
+    _ trackChoice: TrackOptions, _ timing: ClockOptions
   ) throws {
+    func open(_ path: String) throws(MediaError) -> Asset {
+      try openAsset(path, onError, trackChoice)
+        .measured(by: timing.clock, captureFrameRate: timing.captureFps)
+    }
     self.file = file
     let isProject = ["otio", "llc", "edl", "fcpxml", "xml"].contains(file.fileExtension ?? "")
     let length: TimeRange?
@@ -30,7 +34,7 @@ struct PlayedContent {
       asset = nil
       do {
         let read = try ProjectReader(file, timecodeFps: nil) { (path) throws(MediaError) in
-          try openAsset(path, onError, trackChoice)
+          try open(path)
         }
         for warning in read.warnings { Output.note("\(file): \(warning)") }
         (composition, assets) = (read.composition, read.assets)
@@ -41,7 +45,7 @@ struct PlayedContent {
         sourceDuration: composition.duration, frameCount: 0,
         frameTime: Self.refuseFrame, markTime: Self.markTime(marks, file))
     } else {
-      let asset = try openAsset(file, onError, trackChoice)
+      let asset = try open(file)
       self.asset = asset
       composition = try Composition(asset)
       assets = [asset]

@@ -61,6 +61,7 @@ enum Advice {
     case .burst: "--burst"
     case .timeCodeRate: "--timecode-fps"
     case .undecodableFrames: "--on-error skip"
+    case .captureClock: "--capture-fps, --clock file"
     }
   }
 }

@@ -34,17 +34,21 @@ extension FuzzCases {
       var tracker = ObjectTracker(method: methods.randomElement(using: &random) ?? .patch)
       tracker.reach = [nil, -5, 3, 60, .max].randomElement(using: &random) ?? nil
       let track = try tracker.track(asset, from: start, in: box, isCancelled: isCancelled)
-      return "track \(track.points.count), \(track.speeds().count), \(track.lost.count)"
+      let speeds = try track.speeds(asset.captureClock())
+      return "track \(track.points.count), \(speeds.count), \(track.lost.count)"
     case 2:
       let step = MediaTime(.random(in: -1...50, using: &random), over: 240)
       let composer = try StillComposer(asset, range: TimeRange(start: start, duration: step))
       return "strobe \(try composer.strobe(.every(step)).frames.count)"
     case 3:
-      let composer = try StillComposer(asset)
+      let rates: [FrameRate?] = [nil, 1, 240, FrameRate(Int(Int32.max))]
+      let clock = try asset.captureClock(
+        CaptureClock.Choice.allCases.randomElement(using: &random) ?? .capture,
+        captureFrameRate: rates.randomElement(using: &random) ?? nil)
+      let composer = try StillComposer(asset, clock: clock)
       let settings = StillComposer.FinishSettings(
         column: .random(in: -1...130, using: &random),
-        slitWidth: .random(in: -1...9, using: &random),
-        timeScale: [Rational.invalid, .zero, 1, Rational(-1)].randomElement(using: &random) ?? 1)
+        slitWidth: .random(in: -1...9, using: &random))
       _ = try composer.photoFinish(settings)
       return "sheet \(try composer.contactSheet().frames.count)"
     case 4: return "trail \(try StillComposer(asset).trail().frames.count)"

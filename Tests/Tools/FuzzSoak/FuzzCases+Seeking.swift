@@ -36,7 +36,6 @@ extension FuzzCases {
     let rate = TimingAudit.constantFrameRate(of: asset) ?? given
     var settings = ExportSettings(
       path: directory.file("seek.mov"), mode: .constant(rate, RenderSettings(encoding: .mjpeg)))
-    settings.marksRepeatedFrames = true
     settings.overwrites = true
     // A damaged movie may state a duration of years, so progress checks are counted.
     var checks = 0

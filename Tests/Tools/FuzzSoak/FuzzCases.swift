@@ -28,6 +28,8 @@ struct FuzzCases {
   let assets: [Asset]
   /// An undamaged image to be drawn into frames.
   let logo: [UInt8]
+  /// An undamaged movie with a time map.
+  let mapped: [UInt8]
   private let project: String
   private let sidecar: String
   private let hasMistakes: Bool
@@ -55,6 +57,7 @@ struct FuzzCases {
     self.movies = movies
     self.assets = assets
     logo = try Self.logo(of: assets[0])
+    mapped = hasMistakes ? [] : try Self.mappedMovie(assets[0], assets[1], in: directory)
     var composition = try Composition(assets[0])
     try composition.setSpeedRamp(
       SpeedRamp(from: .normal, to: Speed(Rational(1, over: 8)), easing: .easeInOut),
@@ -127,6 +130,8 @@ struct FuzzCases {
       if number % 11 == 6, !hasMistakes { return try damagedIndex(&random) }
       // Every thirteenth case exports or joins a damaged movie.
       if number % 13 == 4, !hasMistakes { return try damagedSource(&random) }
+      // Every seventeenth case measures or exports a movie with a damaged time map.
+      if number % 17 == 11, !hasMistakes { return try await damagedTimeMap(&random) }
       // Every seventh case reads an input that was made to crash a program.
       if number % 7 == 2, !hasMistakes { return try hostile(&random) }
       switch kind {
@@ -271,7 +276,7 @@ struct FuzzCases {
   }
 
   /// Plans both kinds of export, and starts one of them.
-  private func exports(
+  func exports(
     _ composition: Composition, _ asset: Asset, _ random: inout SeededGenerator
   ) async throws -> String {
     let session = try ExportSession(composition, of: [asset])

@@ -2,10 +2,10 @@
 
 /// Divides the frames of a track where their rate changes permanently.
 ///
-/// Cameras lower their rate in dim light, and phones change it on purpose. Each part has a constant
-/// rate. A single gap starts no new part.
-enum FrameRateSegments {
-  /// The number of intervals between frames that are examined for a new rate.
+/// Cameras change their rate in dim light, and phones on purpose. The frames of each part have
+/// a rate of their own. A single gap divides nothing.
+package enum FrameRateSegments {
+  /// The number of intervals that show a new rate.
   private static let window = 24
   /// The number of examined intervals that must agree on the new rate.
   private static let agreeing = 20
@@ -14,7 +14,7 @@ enum FrameRateSegments {
   ///
   /// Two ranges that follow each other share a frame, which ends the last interval of one and begins
   /// the first interval of the next.
-  static func ranges(of ticks: [Int64]) -> [ClosedRange<Int>] {
+  package static func ranges(of ticks: [Int64]) -> [ClosedRange<Int>] {
     guard ticks.count > 1 else { return ticks.isEmpty ? [] : [0...0] }
     let intervals = zip(ticks, ticks.dropFirst()).map { Double($1 - $0) }
     var ranges: [ClosedRange<Int>] = []

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankEditing
+import OvercrankMediaCore
+
+/// Builds the time map of an export from those of its sources, frame by frame.
+struct TimeMapBuilder {
+  /// A part of an export with one mapping.
+  struct Passage: Hashable, Sendable {
+    /// The number of the run, in which the source goes on without a cut.
+    let run: Int
+    /// Seconds of the source per second of the output, below zero for reverse playback; nil where it
+    /// varies.
+    let speed: Rational?
+
+    init(run: Int, speed: Rational? = nil) { (self.run, self.speed) = (run, speed) }
+
+    /// Makes the passage of a mapping in a run.
+    init(run: Int, _ mapping: PlaybackMapping) {
+      self.run = run
+      guard mapping.motion == .constant, let speed = try? mapping.meanSpeed() else {
+        self.speed = nil
+        return
+      }
+      self.speed = mapping.isReversed ? -speed.fraction : speed.fraction
+    }
+  }
+
+  typealias SourceFrame = ConstantRatePlan.Frame
+
+  /// Several output frames with one content.
+  struct Run: Hashable, Sendable {
+    let shown: Shown
+    let count: Int64
+  }
+
+  /// The content of an output frame.
+  enum Shown: Hashable, Sendable {
+    case frame(SourceFrame)
+    /// A mixture of frames; the weights need not add up to 1.
+    case mixed([Part])
+    /// An image between two frames, at a position from 0 to 1.
+    case between(SourceFrame, SourceFrame, share: Double, content: TimeMap.Content)
+    /// A gap.
+    case nothing
+  }
+
+  /// A frame of a mixture.
+  struct Part: Hashable, Sendable {
+    let frame: SourceFrame
+    let weight: Double
+  }
+
+  /// The map of the frames so far.
+  private(set) var map = TimeMap()
+  private let sources: [TimeMap]
+  /// Whether capture times between those of frames occur, which need finer ticks.
+  private let isFine: Bool
+  private var last: Shown?
+  /// The passage and the segment of the source to which the current segment belongs.
+  private var current: (passage: Int, run: Int, source: Int?, segment: Int)?
+
+  init(_ sources: [TimeMap], isFine: Bool) {
+    self.sources = sources
+    self.isFine = isFine
+  }
+
+  /// Appends an output frame.
+  ///
+  /// `number` is that of the passage, because two passages may be equal.
+  mutating func append(_ shown: Shown, at passage: Passage, number: Int) {
+    let main = Self.mainFrame(of: shown)
+    let known = main.flatMap { main in
+      sources[main.source].frames.indices.contains(main.index) ? main : nil
+    }
+    let segment = known.map { sources[$0.source].segmentIndex(ofFrame: $0.index) }
+    begin(passage, number, known, segment)
+    if let known, map.segments.last?.recording != nil {
+      map.append(marked(frame(shown, known), isSame: last == shown))
+    } else {
+      map.append(TimeMap.Frame(index: 0, ticks: 0))
+    }
+    last = shown
+  }
+
+  /// Returns the frame marked as repeated if it has the image of the one before.
+  private func marked(_ frame: TimeMap.Frame, isSame: Bool) -> TimeMap.Frame {
+    var frame = frame
+    if let before = map.frames.last, before.index == frame.index, before.ticks == frame.ticks,
+      isSame || frame.content == .genuine && before.content.isCaptured,
+      map.recording(ofFrame: map.frames.count - 1)
+        == map.segments.last?.recording.map({ map.recordings[$0] })
+    {
+      frame.content = .repeated
+    }
+    return frame
+  }
+
+  /// Begins a segment unless the current one goes on.
+  private mutating func begin(
+    _ passage: Passage, _ number: Int, _ frame: SourceFrame?, _ segment: Int?
+  ) {
+    let next = (number, passage.run, frame?.source, segment ?? -1)
+    if let current, current == next { return }
+    let source = frame.map { sources[$0.source] }
+    let part = segment.flatMap { source?.segments[$0] }
+    let scale = part?.timeScale.flatMap { own in passage.speed.map { $0 * own } }
+    let recording = part?.recording.flatMap { source?.recordings[$0] }.map(refined)
+    map.beginSegment(
+      recording: recording.map { map.index(of: $0) }, timeScale: scale,
+      isContinued: isContinued(to: passage.run, frame?.source, segment))
+    current = next
+  }
+
+  /// Whether the source plays on from the last frame without a cut, which may be in the source itself.
+  private func isContinued(to run: Int, _ source: Int?, _ segment: Int?) -> Bool {
+    guard let current, current.run == run, let source, let segment, current.source == source else {
+      return false
+    }
+    let all = sources[source].segments
+    let (first, last) = (min(current.segment, segment), max(current.segment, segment))
+    return first >= 0 && all[first..<last + 1].dropFirst().allSatisfy(\.isContinued)
+  }
+
+  /// The recording with the ticks of the output.
+  private func refined(_ recording: TimeMap.Recording) -> TimeMap.Recording {
+    TimeMap.Recording(
+      identity: recording.identity, basis: recording.basis,
+      timescale: recording.timescale * factor(recording), knowsLosses: recording.knowsLosses)
+  }
+
+  /// The number of ticks of the output per tick of a source.
+  private func factor(_ recording: TimeMap.Recording) -> Int32 {
+    isFine ? max(1, 1_000_000_000 / recording.timescale) : 1
+  }
+
+  private static func mainFrame(of shown: Shown) -> SourceFrame? {
+    switch shown {
+    case .frame(let frame): frame
+    case .mixed(let parts): parts.max { $0.weight < $1.weight }?.frame
+    case .between(let frame, _, _, _): frame
+    case .nothing: nil
+    }
+  }
+
+  private func frame(_ shown: Shown, _ main: SourceFrame) -> TimeMap.Frame {
+    var frame = sources[main.source].frames[main.index]
+    frame.ticks = frame.ticks &* Int64(scale(of: main))
+    switch shown {
+    case .nothing: break
+    case .frame:
+      // A repeated frame counts as genuine where the one before it is left out.
+      if frame.content.isCaptured { frame.content = .genuine }
+    case .mixed(let parts):
+      frame.content = .blended
+      let total = parts.reduce(0) { $0 + $1.weight }
+      let mean = parts.reduce(0.0) { sum, part in
+        sum + (ticks(of: part.frame, relativeTo: main) ?? 0) * part.weight
+      }
+      if total > 0 { frame.ticks &+= Int64(exactly: (mean / total).rounded()) ?? 0 }
+    case .between(_, let next, let share, let content):
+      frame.content = content
+      let distance = ticks(of: next, relativeTo: main) ?? 0
+      frame.ticks &+= Int64(exactly: (distance * share).rounded()) ?? 0
+    }
+    return frame
+  }
+
+  private func scale(of frame: SourceFrame) -> Int32 {
+    sources[frame.source].recording(ofFrame: frame.index).map(factor) ?? 1
+  }
+
+  /// The distance of the capture times of two frames in ticks of the output; nil for frames of
+  /// different recordings.
+  private func ticks(of frame: SourceFrame, relativeTo main: SourceFrame) -> Double? {
+    guard sources[frame.source].frames.indices.contains(frame.index),
+      sources[frame.source].recording(ofFrame: frame.index)
+        == sources[main.source].recording(ofFrame: main.index)
+    else { return nil }
+    let distance =
+      sources[frame.source].frames[frame.index].ticks
+      &- sources[main.source].frames[main.index].ticks
+    return Double(distance) * Double(scale(of: main))
+  }
+}
