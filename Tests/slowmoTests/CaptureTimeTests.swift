@@ -164,6 +164,15 @@ struct CaptureTimeTests {
     let info = try await slowmo("info", plain, "--json").document()
     #expect(info["time_map"] is NSNull)
     #expect((info["metadata"] as? [String: String])?["comment"] == nil)
+    let clock = ["--at", "0", "--points", "0,0 3,4", "--json"]
+    let slowed = try await run(slowmoPath, ["measure", plain] + clock).document()
+    #expect(slowed["time_source"] as? String == "tag")
+    #expect(slowed["time_scale"] as? String == "1/8")
+    // Every eighth frame at speed 1 is no slow motion, and without a map nothing shows that.
+    let sparse = try await make("sparse.mov", "--trim", "0..1", "--fps", "30", "--no-time-map")
+    let assumed = try await run(slowmoPath, ["measure", sparse] + clock).document()
+    #expect(assumed["time_source"] as? String == "file")
+    #expect(assumed["time_scale"] as? String == "1/1")
     let path = scratch.file("hit.gif")
     let animated = try await slowmo(
       "retime", try await Takes.plain(), "-o", path, "--trim", "0.5..0.6", "--fps", "20", "--json")

@@ -17,6 +17,7 @@ struct ExportOutput: ~Copyable {
   private var marks: [String: String]
   /// The note of the time map for the comment; nil without a map.
   private let note: TimeMapNote?
+  private let ratesGiveTimes: Bool
   private let isShard: Bool
   private let keepsRecording: Bool
   private let frameCount: Int64
@@ -56,6 +57,7 @@ struct ExportOutput: ~Copyable {
       marks = [ExportDigest.key: digest.description]
     }
     self.marks = marks
+    ratesGiveTimes = plan.ratesGiveTimes
     note = plan.timeMap?.note(isFinal: !plan.synthesizesFrames)
     // The metadata of a recording describes frames by index and time. It is copied only if both are
     // unchanged.
@@ -113,7 +115,12 @@ struct ExportOutput: ~Copyable {
     let comment = tags[TimeMapNote.key].map(TimeMapNote.removed)
     tags[TimeMapNote.key] = note?.following(comment) ?? comment
     if tags[TimeMapNote.key] == "" { tags[TimeMapNote.key] = nil }
-    if asset.taggedCaptureFrameRate == nil,
+    if !ratesGiveTimes {
+      // Readers would take the ratio of the rates for the speed.
+      tags[Asset.captureRateKey] = nil
+      tags[Asset.androidRateKey] = nil
+      tags[Asset.appleIntentKey] = nil
+    } else if asset.taggedCaptureFrameRate == nil,
       let rate = captureFrameRate ?? asset.captureFrameRate?.rate
     {
       tags[Asset.captureRateKey] = rate.description

@@ -48,6 +48,8 @@ struct ExportPlan {
   private let sourceMaps: [TimeMap]?
   /// The expected time map; nil if the output gets none.
   let timeMap: OutputTimeMap?
+  /// Whether the capture rate gives the capture times of the output, as it must without a time map.
+  let ratesGiveTimes: Bool
 
   /// The number of video frames to write to the output.
   var frameCount: Int64 { report.framesCopied + report.framesHidden + report.framesEncoded }
@@ -156,6 +158,9 @@ struct ExportPlan {
       && AnimatedImageFormat(path: settings.path) == nil
     sourceMaps = hasMap ? known.map(\.map) : nil
     timeMap = try Self.timeMap(frames, sourceMaps, settings)
+    ratesGiveTimes =
+      try settings.writesTimeMap
+      || Self.timeMap(frames, known.map(\.map), settings)?.isOneSpeed ?? true
     keepsRecording =
       settings.mode.isPassthrough && composition.isWhole(of: asset) && known[0].refusal == nil
     // The audio is planned for a shard as well, so that a refusal comes first.

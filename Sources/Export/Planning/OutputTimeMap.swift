@@ -99,6 +99,14 @@ struct OutputTimeMap {
     return parts.isEmpty ? .nothing : .mixed(parts)
   }
 
+  /// Whether each captured frame follows the one before it at one speed, so that the capture times follow
+  /// from those of the movie by one factor.
+  var isOneSpeed: Bool {
+    map.segments.allSatisfy { $0.timeScale != nil && $0.timeScale == map.segments[0].timeScale }
+      && map.frames.allSatisfy { $0.content == .genuine }
+      && zip(map.frames, map.frames.dropFirst()).allSatisfy { $1.index &- $0.index == 1 }
+  }
+
   /// The note for the comment of the movie.
   ///
   /// If the map changes while frames are synthesized, the note has no times.
