@@ -7,6 +7,7 @@ import argparse
 import bisect
 import collections
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
@@ -17,11 +18,14 @@ from fractions import Fraction
 
 SUFFIXES = (
     ".mov .mp4 .m4v .mkv .webm .avi .ts .mts .m2ts .mpg .mpeg .vob .3gp .3g2 .flv .f4v .wmv .asf "
-    ".mxf .ogv .insv .lrv .h264 .h265 .hevc .264 .265 .m4s .fmp4 .cmfv .qt .mod .dv .y4m").split()
+    ".mxf .ogv .insv .lrv .wtv .ivf .m2v .mpv .ismv .rm .gxf .nut .360 .h264 .h265 .hevc .264 .265 .m4s .fmp4 .cmfv .qt .mod .dv .y4m").split()
 # Containers with packets that lack presentation times. ffmpeg guesses such times, so only the
 # frames and their order are compared.
 UNTIMED = {"avi", "mpeg", "mpegvideo", "m4v", "h264", "hevc"}
 TIMEOUT = 300
+# Codecs for which ffmpeg and this program may choose different IDCTs.
+VARIABLE_IDCT = {"mpeg4", "msmpeg4v1", "msmpeg4v2", "msmpeg4v3", "wmv1", "wmv2"}
+NO_FRAME = "no frame"
 
 
 class Trial(Exception):
@@ -43,8 +47,8 @@ def slowmo(*arguments):
         document = json.loads(finished.stdout)
     except ValueError:
         raise Trial("crash", f"exit {finished.returncode}: {finished.stderr[-200:]!r}") from None
-    if finished.returncode not in (0, 64, 65, 66, 73, 74, 77) or (
-            finished.returncode != 0 and "error" not in document):
+    if finished.returncode not in (0, 10, 64, 65, 66, 73, 74, 77) or (
+            finished.returncode not in (0, 10) and "error" not in document):
         raise Trial("crash", f"exit {finished.returncode}")
     if "error" in document:
         raise Trial("refused", document["error"]["message"])
@@ -67,7 +71,7 @@ def decoded(path, most):
             fields = [field.strip() for field in line.split(",")]
             rows.append((int(fields[2]), fields[5]))
     if not rows or tick is None:
-        raise Trial("unjudged", "ffmpeg decodes no frame")
+        raise Trial(NO_FRAME)
     if finished.stderr:
         # For damaged input, ffmpeg's error concealment depends on more than the packets.
         raise Trial("unjudged", "ffmpeg finds it damaged")
@@ -75,14 +79,14 @@ def decoded(path, most):
 
 
 def shown(path, most, hides=True):
-    """The decoded frames, without frames that the file hides by showing them for one tick."""
+    """The decoded frames, without frames that the file hides by showing them for one tick, and a tick."""
     rows, tick = decoded(path, most)
     ends = [ticks for ticks, _ in rows[1:]] + [end_ticks(path) if hides else None]
     frames = [
         (ticks * tick, digest)
         for (ticks, digest), end in zip(rows, ends)
         if not hides or end is None or end - ticks != 1]
-    return [(time - frames[0][0], digest) for time, digest in frames]
+    return [(time - frames[0][0], digest) for time, digest in frames], tick
 
 
 def compare(what, made, source, wanted, error_ns, timed, encoded=0):
@@ -91,7 +95,12 @@ def compare(what, made, source, wanted, error_ns, timed, encoded=0):
     Up to `encoded` frames may be re-encoded, at cuts.
     """
     # Hidden frames are decoded too, so more frames are read.
-    frames = shown(made, source.most + 200)
+    try:
+        frames, _ = shown(made, source.most + 200)
+    except Trial as trial:
+        if trial.args[0] == NO_FRAME:
+            raise Trial("wrong", f"{what}: ffmpeg decodes no frame of it") from None
+        raise
     if source.is_cut:
         common = min(len(frames), len(wanted))
         if common < len(wanted) // 2:
@@ -127,7 +136,7 @@ class Source:
     def __init__(self, path, info):
         area = max(1, info["video"]["width"] * info["video"]["height"])
         self.most = max(40, options.most_pixels // area)
-        self.frames = shown(path, self.most, hides=False)
+        self.frames, self.tick = shown(path, self.most, hides=False)
         self.count = info["video"]["frame_count"]
         self.is_cut = self.count > self.most
         # The frames that delimit the tested part; neither is likely to be a key frame.
@@ -227,10 +236,41 @@ def rendered(path, directory, source, info, timed):
     if formats[0].replace("yuvj", "yuv") != formats[1]:
         return
     times = [time for time, _ in source.frames]
+    # The file rounds the times of its frames to ticks, so a frame may begin up to a tick earlier.
+    # Frames at irregular times may be shown one slot earlier, so that none is left out.
+    intervals = [next_time - time for time, next_time in zip(times, times[1:])]
+    is_irregular = bool(intervals) and max(intervals) - min(intervals) > 2 * source.tick
     for slot, (_, digest) in enumerate(rows):
-        index = max(0, bisect.bisect_right(times, Fraction(slot, 30)) - 1)
+        due = [
+            max(0, bisect.bisect_right(times, Fraction(slot, 30) + late) - 1)
+            for late in (0, source.tick)]
+        last = min(due[1] + is_irregular, len(times) - 1)
+        if all(digest != source.frames[index][1] for index in range(due[0], last + 1)):
+            raise Trial("wrong", f"rendering: slot {slot} is not frame {due[0]}")
+
+
+def checked(path, directory, source, info, timed):
+    """The audit counts the frames that info counts."""
+    report = slowmo("check", path)
+    if report["frame_count"] != source.count:
+        raise Trial("wrong", f"check: {report['frame_count']} frames, info counts {source.count}")
+
+
+def raw_frames(path, directory, source, info, timed):
+    """Frames as pixels, if no conversion is needed."""
+    if pixel_format(path) != "yuv420p" or info["video"]["codec"] in VARIABLE_IDCT:
+        return
+    count = min(len(source.frames), source.count)
+    part = ["--range", f"0f..{count}f"] if count < source.count else []
+    finished = run([
+        options.slowmo, "frames", path, "--raw", "yuv420p", "--rotation", "keep", "-o", "-", *part])
+    if finished.returncode:
+        raise Trial("refused", finished.stderr.decode(errors="replace").strip()[-300:])
+    length = len(finished.stdout) // max(1, count)
+    for index in range(count):
+        digest = hashlib.md5(finished.stdout[index * length:(index + 1) * length]).hexdigest()
         if digest != source.frames[index][1]:
-            raise Trial("wrong", f"rendering: slot {slot} is not frame {index}")
+            raise Trial("wrong", f"frames: frame {index} has other pixels")
 
 
 def pixel_format(path):
@@ -238,6 +278,12 @@ def pixel_format(path):
         "ffprobe", "-v", "error", "-select_streams", "v:0", "-show_entries", "stream=pix_fmt",
         "-of", "csv=p=0", "file:" + str(path)])
     return finished.stdout.decode().split("\n")[0].strip().strip(",")
+
+
+TRIALS = {
+    "check": checked, "frames": raw_frames, "copy": whole_copy, "slow part": slow_part,
+    "middle": middle, "30 fps": rendered,
+}
 
 
 def trials(path):
@@ -253,11 +299,10 @@ def trials(path):
                 raise Trial("refused", "cut off: part of its frames can be read")
             source = Source(path, info)
         except Trial as trial:
-            return {"info": trial.args}
+            is_empty = trial.args[0] == NO_FRAME
+            return {"info": ("unjudged", "ffmpeg decodes no frame") if is_empty else trial.args}
         timed = info["container"] not in UNTIMED
-        for name, trial in (
-                ("copy", whole_copy), ("slow part", slow_part), ("middle", middle),
-                            ("30 fps", rendered)):
+        for name, trial in TRIALS.items():
             try:
                 trial(path, directory, source, info, timed)
                 found[name] = ("right", "")
@@ -276,7 +321,7 @@ def main():
         if path.suffix.lower() in SUFFIXES and path.is_file())
     if not files:
         sys.exit(f"no clips in {' '.join(options.directory)}: give a directory of movies")
-    columns = ["info", "copy", "slow part", "middle", "30 fps"]
+    columns = ["info", *TRIALS]
     groups = collections.defaultdict(collections.Counter)
     reasons = collections.Counter()
     faults = []
