@@ -108,8 +108,7 @@ public struct Asset: Sendable {
     }
     guard !index.isClockInconsistent else {
       throw MediaError(
-        .invalidData, "the clock of \(path) restarts in some of its tracks, while others go on",
-        recovery: "split the file where the recordings were joined, with another program")
+        .invalidData, ClockRestarts.refusal(of: path), recovery: ClockRestarts.recovery)
     }
     corrections = index.corrections
     notes = index.notes(video: videoTrack, audio: audioTrack)

@@ -92,36 +92,25 @@ struct AssetIndex {
     }
     let parsers = tracks.map { PacketParser.ofFrameTypes($0.parameters) }
     var positions: [Int: [ClockRestarts.Position]] = [:]
-    var counts: [Int: Int] = [:]
+    var counter = ClockRestarts.Positions()
     var checks = tracks.map { known[$0.index] == nil ? DecodeOrderCheck($0) : nil }
     while kept == nil, let packet = try demuxer.nextPacket() {
       readCount += 1
-      let number = counts[packet.trackIndex, default: 0]
-      counts[packet.trackIndex] = number + 1
+      let position = counter.next(track: packet.trackIndex)
       // A packet that extends beyond the end of the file is incomplete and cannot be decoded.
       guard !packet.isCorrupt, tracks.indices.contains(packet.trackIndex) else { continue }
       wholeCounts[packet.trackIndex, default: 0] += 1
       let track = tracks[packet.trackIndex]
       let parameters = track.parameters
-      // A video packet without a time gets time 0 for now. Its time is derived later from the other
-      // packets.
-      guard let pts = packet.pts ?? packet.dts ?? (track.kind == .video ? 0 : nil) else { continue }
-      if !isMOV {
-        positions[packet.trackIndex, default: []].append(
-          ClockRestarts.Position(number: number, order: readCount))
-      }
       if packet.isEncrypted { encrypted.insert(packet.trackIndex) }
       var access = packet.isKeyFrame ? packet.randomAccess(parameters) : .none
       if access != .none, let parser = parsers[packet.trackIndex], !parser.isIntra(packet) {
         access = .none
       }
       checks[packet.trackIndex]?.add(packet, access)
-      packets[packet.trackIndex, default: []].append(
-        PacketRecord(
-          pts: pts, dts: packet.dts, duration: packet.duration, isKeyFrame: access != .none,
-          isIndependent: access == .independent,
-          isDiscarded: packet.isDiscarded,
-          isStated: packet.pts != nil || packet.dts != nil && parameters.isIntraOnly))
+      guard let record = PacketRecord(packet, of: track, access) else { continue }
+      packets[packet.trackIndex, default: []].append(record)
+      if !isMOV { positions[packet.trackIndex, default: []].append(position) }
       if known[packet.trackIndex] != nil, parameters.isIntraOnly {
         demuxer.skip(track: packet.trackIndex, exceptKeyFrames: false)
       }
@@ -172,8 +161,7 @@ struct AssetIndex {
         positions: positions[track.index]
           ?? packets.indices.map { ClockRestarts.Position(number: $0, order: $0) })
     }
-    let hasGaps = containerName == "mpegts" || containerName == "mpeg"
-    guard let restarts = ClockRestarts(media, hasGaps: hasGaps) else { return }
+    guard let restarts = ClockRestarts(media, in: containerName) else { return }
     for track in restarts.tracks { packets[track.format.index] = track.packets }
     (corrections, restartTimes) = (restarts.corrections, restarts.times)
     isClockInconsistent = restarts.isInconsistent

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Algorithms
+import OvercrankLibAV
 import OvercrankMediaCore
 
 /// Corrects the times of frames that contradict the order in which the decoder returns the frames.

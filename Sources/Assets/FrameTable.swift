@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Algorithms
+import OvercrankLibAV
 public import OvercrankMediaCore
 
 /// The presentation times of a video track's frames, in presentation order.

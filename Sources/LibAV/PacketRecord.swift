@@ -1,23 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
 /// A packet in the index of a track.
 ///
 /// Its times are in the file's ticks.
-struct PacketRecord: Hashable {
+package struct PacketRecord: Hashable, Sendable {
   /// The presentation time, or the decode time while the presentation time is unknown.
-  var pts: Int64
-  var dts: Int64?
-  var duration: Int64
-  var isKeyFrame: Bool
+  package var pts: Int64
+  package var dts: Int64?
+  package var duration: Int64
+  package var isKeyFrame: Bool
   /// Whether the packet's bytes show that it needs no earlier frame.
-  var isIndependent: Bool
-  var isDiscarded: Bool
+  package var isIndependent: Bool
+  package var isDiscarded: Bool
   /// Whether the file contains the presentation time of the packet.
-  var isStated = true
+  package var isStated: Bool
+
+  package init(
+    pts: Int64, dts: Int64?, duration: Int64, isKeyFrame: Bool, isIndependent: Bool,
+    isDiscarded: Bool, isStated: Bool = true
+  ) {
+    (self.pts, self.dts, self.duration) = (pts, dts, duration)
+    (self.isKeyFrame, self.isIndependent) = (isKeyFrame, isIndependent)
+    (self.isDiscarded, self.isStated) = (isDiscarded, isStated)
+  }
+
+  /// Makes the entry of a packet; nil for one without a time.
+  ///
+  /// A video packet without a time gets the time 0, because its time is derived from the others
+  /// later.
+  ///
+  /// - Parameters:
+  ///   - packet: The packet.
+  ///   - track: Its track.
+  ///   - access: The kind of random access point that it is.
+  package init?(_ packet: Packet, of track: TrackFormat, _ access: RandomAccess) {
+    guard let pts = packet.pts ?? packet.dts ?? (track.kind == .video ? 0 : nil) else { return nil }
+    self.init(
+      pts: pts, dts: packet.dts, duration: packet.duration, isKeyFrame: access != .none,
+      isIndependent: access == .independent, isDiscarded: packet.isDiscarded,
+      isStated: packet.pts != nil || packet.dts != nil && track.parameters.isIntraOnly)
+  }
 }
 
 extension [PacketRecord] {
@@ -27,7 +52,7 @@ extension [PacketRecord] {
   /// between two decode times, so all durations add up to the duration of the presentation.
   ///
   /// Nil if an edit list jumps within the file, or a time is out of bounds.
-  func ticks(endingWith last: Int64) -> Int64? {
+  package func ticks(endingWith last: Int64) -> Int64? {
     guard let start = first?.dts, let end = self.last?.dts, let earliest = lazy.map(\.pts).min(),
       let origin = lazy.filter({ !$0.isDiscarded }).map(\.pts).min(),
       zip(self, dropFirst()).allSatisfy({ ($0.dts ?? .max) < ($1.dts ?? .min) })
@@ -41,14 +66,14 @@ extension [PacketRecord] {
 
 extension CodecParameters {
   /// Whether the NAL units of packets must be parsed to find random access points.
-  var readsUnits: Bool { codecName == "hevc" || codecName == "h264" }
+  package var readsUnits: Bool { codecName == "hevc" || codecName == "h264" }
 }
 
 extension TrackFormat {
   /// The index of the audio sample nearest to a time in ticks.
   ///
   /// Nil on overflow.
-  func sample(atTicks ticks: Int64) -> Int64? {
+  package func sample(atTicks ticks: Int64) -> Int64? {
     let rate = Rational(Int64(parameters.sampleRate))
     let position = try? (Rational(ticks) * timeBase * rate).rounded(.halfAwayFromZero)
     return position.flatMap { Int64(exactly: $0) }
@@ -56,7 +81,7 @@ extension TrackFormat {
 }
 
 /// The kind of random access point that a packet is, according to its bytes.
-enum RandomAccess {
+package enum RandomAccess {
   /// The packet and all packets decoded after it need no earlier frame.
   case independent
   /// The packet needs no other frame.
@@ -73,7 +98,7 @@ extension Packet {
   /// The mark alone is not reliable: containers also set it at the start of an open GOP, and some
   /// movies list wrong sync samples (`stss`). Only H.264 and HEVC are parsed. See Rec. ITU-T H.264
   /// tables 7-1 and 7-6, and H.265 table 7-1.
-  func randomAccess(_ parameters: CodecParameters) -> RandomAccess {
+  package func randomAccess(_ parameters: CodecParameters) -> RandomAccess {
     guard parameters.readsUnits else { return .independent }
     let isHEVC = parameters.codecName == "hevc"
     return withBytes { bytes in

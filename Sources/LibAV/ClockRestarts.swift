@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankLibAV
-import OvercrankMediaCore
+package import OvercrankMediaCore
 
 /// The positions at which the clock of a file restarts.
 ///
@@ -9,20 +8,43 @@ import OvercrankMediaCore
 ///
 /// The times are corrected so that the recordings play one after the other. All tracks of a
 /// recording are moved by the same time, so audio and video stay synchronized.
-struct ClockRestarts {
+package struct ClockRestarts {
   /// The position of a packet in the sequence of packets in the file.
-  struct Position {
+  package struct Position: Sendable {
     /// The number of the packet among the packets of its track.
     let number: Int
     /// The number of the packet among all packets of the file.
     let order: Int
+
+    package init(number: Int, order: Int) { (self.number, self.order) = (number, order) }
+  }
+
+  /// Counts packets in the order of the file.
+  package struct Positions {
+    private var order = 0
+    private var counts: [Int: Int] = [:]
+
+    package init() {}
+
+    /// Counts the next packet, and returns its position.
+    package mutating func next(track: Int) -> Position {
+      defer {
+        order += 1
+        counts[track, default: 0] += 1
+      }
+      return Position(number: counts[track, default: 0], order: order)
+    }
   }
 
   /// A track, with its packets in decode order and the positions of these packets.
-  struct Track {
-    let format: TrackFormat
-    var packets: [PacketRecord]
-    let positions: [Position]
+  package struct Track {
+    package let format: TrackFormat
+    package fileprivate(set) var packets: [PacketRecord]
+    fileprivate let positions: [Position]
+
+    package init(format: TrackFormat, packets: [PacketRecord], positions: [Position]) {
+      (self.format, self.packets, self.positions) = (format, packets, positions)
+    }
   }
 
   /// A packet whose time does not follow from the packet before.
@@ -39,14 +61,14 @@ struct ClockRestarts {
   }
 
   /// The tracks with corrected times.
-  private(set) var tracks: [Track]
+  package private(set) var tracks: [Track]
   /// The corrections of packet times for other readers of the file.
-  let corrections: TimeCorrections
+  package let corrections: TimeCorrections
   /// The corrected start of each concatenated recording but the first, in seconds on the file's
   /// time axis.
-  let times: [Rational]
+  package let times: [Rational]
   /// Whether the clock goes back in some tracks while it continues in others.
-  let isInconsistent: Bool
+  package let isInconsistent: Bool
 
   /// The greatest difference in seconds between the jumps of tracks at the same restart.
   private static let tolerance = Rational.one
@@ -61,9 +83,10 @@ struct ClockRestarts {
   ///
   /// - Parameters:
   ///   - tracks: The video and audio tracks.
-  ///   - hasGaps: Whether a long forward jump counts as a restart, as in transport and program
-  ///     streams. In other containers, it is a gap in the recording.
-  init?(_ tracks: [Track], hasGaps: Bool) {
+  ///   - container: libavformat's name of the container. In transport and program streams, a long
+  ///     forward jump counts as a restart. In other containers, it is a gap in the recording.
+  package init?(_ tracks: [Track], in container: String) {
+    let hasGaps = container == "mpegts" || container == "mpeg"
     let found = tracks.indices
       .flatMap { Self.boundaries(of: tracks[$0], $0, hasGaps: hasGaps) }
       .sorted { $0.order < $1.order }
@@ -118,6 +141,42 @@ struct ClockRestarts {
     self.times = times
     corrections = TimeCorrections(parts)
   }
+
+  /// Reads all packets of a file to find the restarts; nil if its clock never restarts.
+  ///
+  /// Blocks. A MOV or MP4 file is not read: its times are sums of durations, so they never go back.
+  ///
+  /// - Throws: `LibAVError` if the file cannot be read.
+  package init?(reading path: String) throws(LibAVError) {
+    var demuxer = try Demuxer(opening: path)
+    guard !demuxer.isMOV else { return nil }
+    var counter = Positions()
+    var packets: [Int: [PacketRecord]] = [:]
+    var positions: [Int: [Position]] = [:]
+    let tracks = demuxer.tracks.filter { $0.kind != .other }
+    let formats = Dictionary(uniqueKeysWithValues: tracks.map { ($0.index, $0) })
+    while let packet = try demuxer.nextPacket() {
+      let position = counter.next(track: packet.trackIndex)
+      guard !packet.isCorrupt, let format = formats[packet.trackIndex] else { continue }
+      let access = packet.isKeyFrame ? packet.randomAccess(format.parameters) : .none
+      guard let record = PacketRecord(packet, of: format, access) else { continue }
+      packets[packet.trackIndex, default: []].append(record)
+      positions[packet.trackIndex, default: []].append(position)
+    }
+    self.init(
+      tracks.map {
+        Track(
+          format: $0, packets: packets[$0.index] ?? [], positions: positions[$0.index] ?? [])
+      }, in: demuxer.containerName)
+  }
+
+  /// The message for a file whose clock restarts in some tracks while others go on.
+  package static func refusal(of path: String) -> String {
+    "the clock of \(path) restarts in some of its tracks, while others go on"
+  }
+
+  package static let recovery: Recovery =
+    "split the file where the recordings were joined, with another program"
 
   private static func boundaries(of track: Track, _ number: Int, hasGaps: Bool) -> [Boundary] {
     func ticks(_ seconds: Rational) -> Int64 {
