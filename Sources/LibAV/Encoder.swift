@@ -91,11 +91,26 @@ package struct Encoder: ~Copyable {
         : space == AVCOL_SPC_RGB || parameters.pixelFormat.isRGB ? AVCOL_SPC_SMPTE170M : space
     }
 
-    private init(space: AVColorSpace) {
-      primaries = AVCOL_PRI_UNSPECIFIED
-      transfer = AVCOL_TRC_UNSPECIFIED
+    private init(
+      space: AVColorSpace, primaries: AVColorPrimaries = AVCOL_PRI_UNSPECIFIED,
+      transfer: AVColorTransferCharacteristic = AVCOL_TRC_UNSPECIFIED
+    ) {
+      (self.primaries, self.transfer, self.space) = (primaries, transfer, space)
       chromaLocation = AVCHROMA_LOC_UNSPECIFIED
-      self.space = space
+    }
+
+    /// The color tags of a camera's YUV frames with a matrix; nil for an unknown matrix.
+    ///
+    /// Cameras have the primaries of sRGB, which are those of BT.709. libavformat writes no tags into a
+    /// movie if one of them is unknown.
+    package init?(_ matrix: MediaFrame.Matrix?) {
+      let space: AVColorSpace
+      switch matrix {
+      case .bt601: space = AVCOL_SPC_SMPTE170M
+      case .bt709: space = AVCOL_SPC_BT709
+      case .other, nil: return nil
+      }
+      self.init(space: space, primaries: AVCOL_PRI_BT709, transfer: AVCOL_TRC_BT709)
     }
 
     /// The color tags of YUV frames that `Scaler` converted from untagged RGB frames.

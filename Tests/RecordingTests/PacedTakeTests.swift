@@ -59,6 +59,54 @@ import Testing
     }
   }
 
+  @Test(arguments: [VideoOutputSettings.raw, .ffv1, .h264])
+  func `Recordings in high definition name their matrix`(
+    codec: VideoOutputSettings
+  ) async throws {
+    let scratch = try Scratch()
+    let path = scratch.file("take.mov")
+    var settings = RecordingSettings(path: path)
+    settings.video = codec
+    settings.limit = CaptureLimit(frameCount: 3)
+    let session = try session("synthetic:1280x720@60?pace=max", "/yuyv")
+    _ = try await MovieFileOutput(session: session, settings: settings).record()
+    let spaces = "stream=color_space"
+    #expect(try await FFmpeg.probe(path, spaces, stream: "v:0") == ["smpte170m"])
+    // A file that is used as a camera keeps its own matrix.
+    guard codec != .raw else { return }
+    let high = scratch.file("high.mkv")
+    try await FFmpeg.makeClip(high, frames: 3, ["-s", "1280x720", "-c:v", "mpeg2video"])
+    let again = scratch.file("again.mov")
+    _ = try record("file:\(high)?pace=max", codec: codec, to: again)
+    #expect(try await FFmpeg.probe(again, spaces, stream: "v:0") == ["bt709"])
+  }
+
+  @Test(arguments: ["libx264", "mpeg2video"], [10, 4])
+  func `A file camera plays joined recordings in turn`(codec: String, later: Int) async throws {
+    let scratch = try Scratch()
+    var joined: [UInt8] = []
+    for start in [10, later] {
+      let path = scratch.file("\(start).ts")
+      try await FFmpeg.makeClip(
+        path, frames: 12,
+        ["-s", "64x48", "-c:v", codec, "-g", "6", "-bf", "0", "-output_ts_offset", "\(start)"])
+      joined += try bytes(of: path)
+    }
+    let path = try scratch.write(joined, as: "joined.ts")
+    let report = try record(
+      "file:\(path)?pace=max", codec: codec == "libx264" ? .passthrough : .ffv1,
+      to: scratch.file("take.mov"))
+    #expect(report.ledger.stored == 24 && report.ledger.dropped == 0)
+    let clip = try #require(Asset(path: path).videoTrack).frames
+    let take = try #require(Asset(path: scratch.file("take.mov")).videoTrack).frames
+    for frame in 0..<24 as Range<Int64> {
+      let (due, time) = try (
+        clip.time(ofFrame: frame).seconds, take.time(ofFrame: frame).seconds
+      )
+      #expect(abs((time - due).doubleValue) <= 2e-6, "frame \(frame)")
+    }
+  }
+
   @Test(arguments: [
     ("/yuyv", VideoOutputSettings.codec(.h264)), ("/yuyv", .ffv1), ("/mjpg", .passthrough),
   ])

@@ -16,6 +16,8 @@ package struct FrameDelivery: Sendable {
   package let layout: Layout
   package let width: Int
   package let height: Int
+  /// The matrix of YUV frames; nil if it is unknown.
+  package let matrix: MediaFrame.Matrix?
   /// The check that detects truncated frames.
   package let integrityCheck: FrameIntegrityCheck
 
@@ -24,8 +26,10 @@ package struct FrameDelivery: Sendable {
     if case .compressed = layout { true } else { false }
   }
 
-  package init(layout: Layout, width: Int, height: Int) throws(LibAVError) {
-    self.layout = layout
+  package init(
+    layout: Layout, width: Int, height: Int, matrix: MediaFrame.Matrix? = nil
+  ) throws(LibAVError) {
+    (self.layout, self.matrix) = (layout, matrix)
     self.width = width
     self.height = height
     switch layout {

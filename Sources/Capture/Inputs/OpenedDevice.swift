@@ -151,23 +151,26 @@ struct OpenedDevice: Sendable {
       height: format.height)
     pool = BufferPool(driver)
     delivery = try Self.delivery(
-      subType, width: format.width, height: format.height, bytesPerRow: 0)
+      subType, width: format.width, height: format.height, bytesPerRow: 0,
+      matrix: driver.matrix)
     negotiatedFrameRate = format.maxFrameRate
     maximumByteCount = driver.maximumByteCount
   }
 
+  /// The frames of cameras are BT.601 unless a file states something else.
   private static func delivery(
-    _ subType: MediaSubType, width: Int, height: Int, bytesPerRow: Int
+    _ subType: MediaSubType, width: Int, height: Int, bytesPerRow: Int,
+    matrix: MediaFrame.Matrix? = .bt601
   ) throws(MediaError) -> FrameDelivery {
     do throws(LibAVError) {
       switch subType {
       case .codec(let codec):
         return try FrameDelivery(
-          layout: .compressed(codec), width: width, height: height)
+          layout: .compressed(codec), width: width, height: height, matrix: matrix)
       case .pixels(let name):
         return try FrameDelivery(
           layout: .raw(LibAVPixelFormat(finding: name), bytesPerRow: bytesPerRow), width: width,
-          height: height)
+          height: height, matrix: matrix)
       }
     } catch {
       throw MediaError(

@@ -84,6 +84,9 @@ struct EncodePipeline: VideoPipeline {
     settings.frameRate = frameRate
     settings.threadCount = 2
     settings.isFullRange = target.isFullRange
+    if codec != .mjpeg {
+      settings.colors = Self.colors(of: delivery, from: sourceFormat, to: target)
+    }
     settings.hasReorderedFrames = isReordered
     switch codec {
     case .mjpeg:
@@ -117,6 +120,18 @@ struct EncodePipeline: VideoPipeline {
     codecs = Codecs(
       encoder: encoder, decoder: decoder,
       converter: FrameConverter(to: target, isFullRange: target.isFullRange))
+  }
+
+  /// The color tags of encoded frames.
+  ///
+  /// Untagged frames of high definition would be taken for BT.709. JPEG is always BT.601, and needs no
+  /// tag. The frames of an H.264 camera have their own tags.
+  private static func colors(
+    of delivery: FrameDelivery, from source: LibAVPixelFormat, to target: LibAVPixelFormat
+  ) -> Encoder.ColorTags? {
+    guard !target.isRGB, !target.isGray else { return nil }
+    if source.isRGB { return Encoder.ColorTags(.bt601) }
+    return delivery.layout == .compressed(.h264) ? nil : Encoder.ColorTags(delivery.matrix)
   }
 
   /// The lowest H.264 level that allows this size and rate at 0.25 bit per pixel.

@@ -35,6 +35,9 @@ struct StorePipeline: VideoPipeline {
       timescale: 1_000_000)
     settings.frameRate = frameRate
     settings.isFullRange = format.isFullRange
+    if !format.isRGB, !format.isGray, !format.isBayer {
+      settings.colors = Encoder.ColorTags(delivery.matrix)
+    }
     // This encoder encodes nothing. It is created only for its codec parameters.
     parameters = try Encoder(video: settings).parameters
   }

@@ -22,6 +22,10 @@ package final class FileDriver: FrameDriver {
   private let path: String
   private let pace: Pace
   private let layout: Layout
+  /// The corrections of a clock that restarts; nil for any other file.
+  private let corrections: TimeCorrections?
+  /// The matrix of the frames; nil without video.
+  let matrix: MediaFrame.Matrix?
   private let queue: SoftwareBufferQueue
   private let isStopping = Atomic<Bool>(false)
   private let thread = Mutex<BlockingThread?>(nil)
@@ -34,13 +38,27 @@ package final class FileDriver: FrameDriver {
   /// `width` and `height` are the size of its frames in pixels. Frames that need a larger buffer
   /// are marked corrupt.
   ///
-  /// - Throws: `MediaError` with `.outOfMemory` if the buffers cannot be allocated.
+  /// All packets of a file that is no MOV or MP4 are read, to find where its clock restarts.
+  ///
+  /// - Throws: `MediaError` with `.outOfMemory` if the buffers cannot be allocated, or
+  ///   `.invalidData` for a file that cannot be read or whose tracks disagree on their clock.
   package init(
     path: String, pace: Pace, layout: Layout, width: Int, height: Int, bufferCount: Int = 32
   ) throws(MediaError) {
     self.path = path
     self.pace = pace
     self.layout = layout
+    let restarts: ClockRestarts?
+    do throws(LibAVError) {
+      restarts = try ClockRestarts(reading: path)
+      let track = try Demuxer(opening: path).tracks.preferred { $0.kind == .video }
+      matrix = track.map { MediaFrame.Matrix(of: $0.parameters) }
+    } catch { throw Self.failed(error, path) }
+    guard restarts?.isInconsistent != true else {
+      throw MediaError(
+        .invalidData, ClockRestarts.refusal(of: path), recovery: ClockRestarts.recovery)
+    }
+    corrections = restarts?.corrections
     // A file may declare any frame size, so the size is limited. Larger frames do not fit the
     // buffers and are marked corrupt.
     let (width, height) = (min(max(0, width), Self.limit), min(max(0, height), Self.limit))
@@ -76,14 +94,18 @@ package final class FileDriver: FrameDriver {
         try play(from: base)
       } catch {
         failure.withLock {
-          $0 = MediaError(
-            .invalidData, "the file camera \(error)",
-            recovery: Recovery("check the file", .inspect(file: path)))
+          $0 = Self.failed(error, path)
         }
       }
       queue.end()
     }
     thread.withLock { $0 = started }
+  }
+
+  private static func failed(_ error: LibAVError, _ path: String) -> MediaError {
+    MediaError(
+      .invalidData, "the file camera \(error)",
+      recovery: Recovery("check the file", .inspect(file: path)))
   }
 
   package func dequeue(timeoutMilliseconds: Int32) throws(MediaError) -> DequeuedBuffer? {
@@ -112,6 +134,7 @@ package final class FileDriver: FrameDriver {
 
   private func play(from base: Int64) throws(LibAVError) {
     var demuxer = try Demuxer(opening: path)
+    demuxer.corrections = corrections
     guard let track = demuxer.tracks.preferred(where: { $0.kind == .video }) else {
       throw LibAVError("find a video track in", path, code: -22)
     }
