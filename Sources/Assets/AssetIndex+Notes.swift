@@ -20,7 +20,13 @@ extension AssetIndex {
       .reduce(0) { $0 + damagedCounts[$1, default: 0] }
     if damaged > 0 {
       notes.append(
-        "bytes are missing in or before \(damaged) packets; their frames or samples may be damaged")
+        "bytes are missing in or before \(damaged) packets; their frames or samples may be damaged or "
+          + "missing")
+    }
+    if changedFieldCount > 0 {
+      notes.append(
+        "codec parameters change between the two fields of \(changedFieldCount) frames; some players "
+          + "show the second field of such a frame slightly wrong in a copy")
     }
     return notes
   }

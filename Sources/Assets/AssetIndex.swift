@@ -42,6 +42,8 @@ struct AssetIndex {
   private(set) var isClockInconsistent = false
   /// For each track, the number of packets in or before which bytes of the file are missing.
   private(set) var damagedCounts: [Int: Int] = [:]
+  /// The number of frames whose second field has its own parameter sets.
+  private(set) var changedFieldCount = 0
   /// The video tracks whose times may contradict the order in which the decoder returns frames.
   private(set) var suspicious: Set<Int> = []
   /// Whether the index that was used contradicts the packets of the file.
@@ -118,6 +120,7 @@ struct AssetIndex {
     damagedCounts = demuxer.damagedCounts
     for track in tracks {
       if checks[track.index]?.finish() == true { suspicious.insert(track.index) }
+    changedFieldCount = demuxer.changedFieldCount
       stated[track.index] = demuxer.index(ofTrack: track.index)
       if demuxer.isEncrypted(track: track.index) { encrypted.insert(track.index) }
     }

@@ -7,6 +7,9 @@ package import OvercrankMediaCore
 package struct Decoder: ~Copyable {
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let subject: String
+  /// Whether a packet may contain the two fields of an H.264 frame.
+  private let hasFields: Bool
+  private let unitLengthSize: Int?
   /// Whether YUV frames above standard definition that have no matrix tag are tagged as BT.709, as
   /// players assume.
   package var guessesMatrix = false
@@ -56,6 +59,9 @@ package struct Decoder: ~Copyable {
     }
     self.context = context
     self.subject = subject
+    hasFields =
+      codecID == AV_CODEC_ID_H264 && context.pointee.field_order != AV_FIELD_PROGRESSIVE
+    unitLengthSize = parameters.unitLengthSize
   }
 
   deinit {
@@ -69,6 +75,16 @@ package struct Decoder: ~Copyable {
   ///
   /// - Throws: `LibAVError` with the operation "decode" if the packet is too damaged.
   package mutating func send(_ packet: Packet?) throws(LibAVError) {
+    // In a packet of two fields, libavcodec applies the scaling matrices of the first field to both.
+    guard hasFields, let packet, let offset = packet.parameterChange(unitLengthSize) else {
+      return try sendWhole(packet)
+    }
+    let (first, second) = try packet.split(at: offset)
+    try sendWhole(first)
+    try sendWhole(second)
+  }
+
+  private mutating func sendWhole(_ packet: Packet?) throws(LibAVError) {
     let result = LibAVLog.during { avcodec_send_packet(context, packet?.pointer) }
     if result == CFFmpeg_EOF && packet == nil { return }
     try LibAVError.checkData(result: result, "decode", subject)

@@ -67,6 +67,10 @@ package struct Demuxer: ~Copyable {
   /// In a transport stream, bytes are missing in or before such a packet. Decoders decode such
   /// packets as far as possible.
   package private(set) var damagedCounts: [Int: Int] = [:]
+  /// The number of frames of the video track whose second field has its own parameter sets.
+  ///
+  /// libavcodec ignores them in part if both fields are in one packet.
+  package private(set) var changedFieldCount = 0
   /// The corrections of packet times in a file whose clock restarts.
   ///
   /// While they are set, seeking is impossible.
@@ -216,6 +220,7 @@ package struct Demuxer: ~Copyable {
   /// Returns the next whole packet, with the times as stored in the file.
   private mutating func wholePacket() throws(LibAVError) -> Packet? {
     guard let fieldParser else { return try storedPacket() }
+    let lengthSize = tracks[fieldTrack].parameters.unitLengthSize
     while true {
       if let packet = fields.next() { return packet }
       guard let packet = try storedPacket() else {
@@ -223,9 +228,14 @@ package struct Demuxer: ~Copyable {
         return fields.next()
       }
       let isOther = packet.trackIndex != fieldTrack
+      var changed = 0
       try fields.append(packet, isOther ? .otherTrack : fieldParser.fieldContent(of: packet)) {
-        first, second throws(LibAVError) in try first.joined(with: second)
+        first, second throws(LibAVError) in
+        let joined = try first.joined(with: second)
+        if joined.parameterChange(lengthSize) != nil { changed += 1 }
+        return joined
       }
+      changedFieldCount += changed
     }
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CFFmpeg
 package import OvercrankMovieFormat
 
 extension Packet {
@@ -36,6 +37,42 @@ extension Packet {
       }
     }
     return try made.get()
+  }
+}
+
+extension Packet {
+  /// Finds parameter sets between the two fields of an H.264 frame.
+  ///
+  /// - Parameter lengthSize: The size of a length prefix in bytes; nil for start codes.
+  /// - Returns: The offset in bytes at which they begin; nil if there are none.
+  func parameterChange(_ lengthSize: Int?) -> Int? {
+    withBytes { bytes in
+      var units = NALUnitReader(bytes, lengthSize: lengthSize)
+      var (sliceEnd, change): (Int?, Int?) = (nil, nil)
+      while let unit = units.next() {
+        switch bytes[unit.lowerBound] & 0x1F {
+        case 1...5:
+          if let change { return change }
+          sliceEnd = unit.upperBound
+        case 7, 8: change = change ?? sliceEnd
+        default: break
+        }
+      }
+      return nil
+    }
+  }
+
+  /// Returns the packet with the bytes before an offset, and one without times with the others.
+  ///
+  /// - Throws: `LibAVError` if there is no memory.
+  func split(at offset: Int) throws(LibAVError) -> (Packet, Packet) {
+    let first = try changed { $0.pointee.size = Int32(clamping: offset) }
+    let second = try changed { packet in
+      packet.pointee.data += offset
+      packet.pointee.size -= Int32(clamping: offset)
+      (packet.pointee.pts, packet.pointee.dts) = (CFFmpeg_NOPTS, CFFmpeg_NOPTS)
+    }
+    return (first, second)
   }
 }
 

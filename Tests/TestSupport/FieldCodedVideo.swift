@@ -7,8 +7,14 @@
 /// macroblocks (I_PCM), with one luma value per field (Rec. ITU-T H.264, 7.3).
 package struct FieldCodedVideo {
   package let frameCount: Int
+  /// The frame between whose fields the scaling matrix changes, as cameras of Sony do; nil for none.
+  ///
+  /// All fields then have one DC coefficient per macroblock, instead of uncompressed samples.
+  package let frameWithChange: Int?
 
-  package init(frameCount: Int) { self.frameCount = frameCount }
+  package init(frameCount: Int, frameWithChange: Int? = nil) {
+    (self.frameCount, self.frameWithChange) = (frameCount, frameWithChange)
+  }
 
   /// The luma value of all pixels of a field.
   package static func luma(ofFrame frame: Int, isBottom: Bool) -> UInt8 {
@@ -17,25 +23,36 @@ package struct FieldCodedVideo {
 
   /// The byte stream, each NAL unit with a start code.
   package var bytes: [UInt8] {
-    var stream = Self.unit(0x67, Self.sps.bytes) + Self.unit(0x68, Self.pps.bytes)
+    let isScaled = frameWithChange != nil
+    var stream =
+      Self.unit(0x67, Self.sps(isHigh: isScaled).bytes)
+      + Self.unit(0x68, Self.pps(matrix: isScaled ? 16 : nil).bytes)
     for frame in 0..<frameCount {
       for isBottom in [false, true] {
         let isFirst = frame == 0 && !isBottom
-        stream += Self.unit(
-          isFirst ? 0x65 : 0x61, Self.field(frame, isBottom: isBottom, isFirst: isFirst).bytes)
+        if frame == frameWithChange, isBottom {
+          stream += Self.unit(0x68, Self.pps(matrix: 64).bytes)
+        }
+        let field = Self.field(frame, isBottom: isBottom, isFirst: isFirst, isCoded: isScaled)
+        stream += Self.unit(isFirst ? 0x65 : 0x61, field.bytes)
       }
     }
     return stream
   }
 
-  /// The sequence parameter set: main profile, level 3, output in decoding order, 2x2 macroblocks
-  /// per frame (half of that per field).
-  private static var sps: BitWriter {
+  /// Main or High profile, level 3, output in decoding order, 2x2 macroblocks per frame (half of that
+  /// per field).
+  private static func sps(isHigh: Bool) -> BitWriter {
     var bits = BitWriter()
-    for byte in [77, 0, 30] { bits.append(byte, count: 8) }
-    // These are seq_parameter_set_id, log2_max_frame_num - 4, pic_order_cnt_type,
-    // max_num_ref_frames.
-    for number in [0, 0, 2, 1] { bits.append(code: number) }
+    for byte in [isHigh ? 100 : 77, 0, 30] { bits.append(byte, count: 8) }
+    bits.append(code: 0)
+    if isHigh {
+      // chroma_format_idc, bit depths, qpprime_y_zero_transform_bypass, seq_scaling_matrix_present.
+      for number in [1, 0, 0] { bits.append(code: number) }
+      bits.append(0, count: 2)
+    }
+    // log2_max_frame_num - 4, pic_order_cnt_type, max_num_ref_frames.
+    for number in [0, 2, 1] { bits.append(code: number) }
     bits.append(0, count: 1)
     bits.append(code: 1)
     bits.append(code: 0)
@@ -46,21 +63,37 @@ package struct FieldCodedVideo {
     return bits
   }
 
-  private static var pps: BitWriter {
+  /// A PPS, with a flat scaling matrix of the luma of intra blocks if `matrix` is
+  /// not nil.
+  private static func pps(matrix: Int?) -> BitWriter {
     var bits = BitWriter()
     bits.append(code: 0)
     bits.append(code: 0)
     bits.append(0, count: 2)
     for _ in 0..<3 { bits.append(code: 0) }
     bits.append(0, count: 3)
-    for _ in 0..<3 { bits.append(code: 0) }
+    // pic_init_qp_minus26 is 10 with a matrix, so that one coefficient is visible.
+    bits.append(code: matrix == nil ? 0 : 19)
+    for _ in 0..<2 { bits.append(code: 0) }
     // deblocking_filter_control_present_flag is set, so slices can disable deblocking.
     bits.append(0b100, count: 3)
+    if let matrix {
+      // transform_8x8_mode, pic_scaling_matrix_present, pic_scaling_list_present.
+      bits.append(0b011, count: 3)
+      let change = matrix - 8
+      bits.append(code: change > 0 ? 2 * change - 1 : -2 * change)
+      for _ in 0..<15 { bits.append(code: 0) }
+      bits.append(0, count: 5)
+      // second_chroma_qp_index_offset.
+      bits.append(code: 0)
+    }
     bits.finish()
     return bits
   }
 
-  private static func field(_ frame: Int, isBottom: Bool, isFirst: Bool) -> BitWriter {
+  private static func field(
+    _ frame: Int, isBottom: Bool, isFirst: Bool, isCoded: Bool
+  ) -> BitWriter {
     var bits = BitWriter()
     // These are first_mb_in_slice, slice_type (7: I), and pic_parameter_set_id.
     for number in [0, 7, 0] { bits.append(code: number) }
@@ -76,7 +109,13 @@ package struct FieldCodedVideo {
     // This is slice_qp_delta 0, followed by disable_deblocking_filter_idc 1.
     bits.append(code: 0)
     bits.append(code: 1)
-    for _ in 0..<2 {
+    for _ in 0..<2 where isCoded {
+      // I_16x16 with DC prediction, intra_chroma_pred_mode, mb_qp_delta.
+      for number in [3, 0, 0] { bits.append(code: number) }
+      // One coefficient of 1: coeff_token, its sign, total_zeros.
+      bits.append(0b0101, count: 4)
+    }
+    for _ in 0..<2 where !isCoded {
       bits.append(code: 25)
       bits.align()
       for _ in 0..<256 { bits.append(Int(luma(ofFrame: frame, isBottom: isBottom)), count: 8) }
