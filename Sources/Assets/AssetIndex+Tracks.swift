@@ -34,7 +34,8 @@ extension AssetIndex {
     }
     return VideoTrack(
       codec: VideoCodec(rawValue: track.parameters.codecName), width: track.parameters.width,
-      height: track.parameters.height, rotation: track.rotation, frames: frames, format: track)
+      height: track.parameters.height, rotation: track.rotation, frames: frames, format: track,
+      changesDescription: changingTracks.contains(track.index))
   }
 
   /// Whether the file contains no frame times, so that the times from libavformat are invented.

@@ -42,6 +42,8 @@ struct AssetIndex {
   private(set) var isClockInconsistent = false
   /// For each track, the number of packets in or before which bytes of the file are missing.
   private(set) var damagedCounts: [Int: Int] = [:]
+  /// The tracks whose samples have different sample descriptions.
+  private(set) var changingTracks: Set<Int> = []
   /// The number of frames whose second field has its own parameter sets.
   private(set) var changedFieldCount = 0
   /// The video tracks whose times may contradict the order in which the decoder returns frames.
@@ -134,6 +136,7 @@ struct AssetIndex {
     }
     take(kept ?? [])
     joinRecordings(positions)
+      changingTracks = Set(zip(tracks, last.changesDescription).filter(\.1).map(\.0.index))
     if kept != nil, corrections != nil || isClockInconsistent { isContradicted = true }
     for (track, locations) in known {
       guard stated[track]?.packetCount == locations.count, let tables,

@@ -21,6 +21,8 @@ public struct VideoTrack: Sendable {
   /// The presentation times of the frames.
   public let frames: FrameTable
   package let format: TrackFormat
+  /// Whether frames have different sample descriptions, as after a change of the codec's parameters.
+  package let changesDescription: Bool
   /// The transformation that players apply.
   ///
   /// Nil for a rotation by an angle that is not a multiple of 90 degrees.

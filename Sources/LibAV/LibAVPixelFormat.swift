@@ -61,6 +61,17 @@ extension AVPixelFormat {
     }
   }
 
+  /// Whether libavformat reads uncompressed frames of the format in MOV as it wrote them.
+  var hasTagInMOV: Bool {
+    switch self {
+    case AV_PIX_FMT_YUYV422, AV_PIX_FMT_UYVY422, AV_PIX_FMT_GRAY8, AV_PIX_FMT_GRAY16BE,
+      AV_PIX_FMT_RGB24, AV_PIX_FMT_BGR24, AV_PIX_FMT_RGBA, AV_PIX_FMT_BGRA, AV_PIX_FMT_ARGB,
+      AV_PIX_FMT_ABGR, AV_PIX_FMT_RGB48BE, AV_PIX_FMT_RGB565LE, AV_PIX_FMT_RGB555LE:
+      true
+    default: false
+    }
+  }
+
   /// Whether libswscale can read the format, see `sws_isSupportedInput`.
   package var isConvertible: Bool { sws_isSupportedInput(self) != 0 }
 

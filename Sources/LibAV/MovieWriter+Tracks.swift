@@ -65,6 +65,22 @@ extension MovieWriter {
     // libavformat would choose hev1, which some players reject. All parameter sets are in the
     // sample description, so hvc1 is equally valid.
     if parameters.isHVC1 { return CodecParameters.hvc1 }
+    // A tag such as that of ProRes names a variant of the codec. As in the program ffmpeg, it is kept if
+    // the container has it, or none for the codec. The muxer chooses the tags of these three codecs by
+    // their pixels.
+    if parameters.isIntraOnly,
+      ![AV_CODEC_ID_RAWVIDEO, AV_CODEC_ID_MJPEG, AV_CODEC_ID_DVVIDEO].contains(parameters.codecID),
+      let tags = av_guess_format(settings.container, nil, nil)?.pointee.codec_tag
+    {
+      let tag = parameters.pointer.pointee.codec_tag
+      var other: UInt32 = 0
+      if tag != 0,
+        av_codec_get_id(tags, tag) == parameters.codecID
+          || av_codec_get_tag2(tags, parameters.codecID, &other) == 0
+      {
+        return tag
+      }
+    }
     guard parameters.isPlainGray, settings.container == "mov" else { return 0 }
     // QuickTime's own 8-bit gray format stores black as 255, and many readers treat its samples as
     // palette indices. Y800 stores black as 0, and readers treat it as gray. libavformat writes

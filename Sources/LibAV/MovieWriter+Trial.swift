@@ -33,6 +33,10 @@ extension MovieWriter {
   package static func accepts(
     _ parameters: CodecParameters, timescale: Int32, packet: Packet? = nil, container: String
   ) -> Bool {
+    // The muxer writes other uncompressed formats with a tag that stands for another format.
+    guard parameters.codecID != AV_CODEC_ID_RAWVIDEO || parameters.pixelFormat.hasTagInMOV else {
+      return false
+    }
     do throws(LibAVError) {
       let settings = Settings(container: container, movieTimescale: timescale)
       var writer = try MovieWriter(indexing: "memory.\(container)", upTo: 0, settings: settings)

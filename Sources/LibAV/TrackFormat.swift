@@ -173,6 +173,8 @@ package final class CodecParameters: @unchecked Sendable {
   package var hasDecoder: Bool { avcodec_find_decoder(pointer.pointee.codec_id) != nil }
   /// Whether every frame can be decoded alone, as with MJPEG, FFV1 and uncompressed video.
   package var isIntraOnly: Bool {
+    // libavcodec does not declare that of these two.
+    if [AV_CODEC_ID_PNG, AV_CODEC_ID_CFHD].contains(codecID) { return true }
     guard let descriptor = avcodec_descriptor_get(pointer.pointee.codec_id) else { return false }
     return descriptor.pointee.props & AV_CODEC_PROP_INTRA_ONLY != 0
   }

@@ -210,6 +210,89 @@ struct ForeignFileTests {
     #expect(packets.count == 13)
   }
 
+  @Test(arguments: [["png"], ["cfhd", "-pix_fmt", "yuv422p10"]])
+  func `Copies of intra codecs keep every key frame`(codec: [String]) async throws {
+    let path = directory.file("intra.mov")
+    try await FFmpeg.makeClip(path, frames: 9, ["-s", "64x48", "-c:v"] + codec)
+    #expect(try Asset(path: path).videoTrack?.frames.entries.allSatisfy(\.isKeyFrame) == true)
+    let flags = try await FFmpeg.probe(copy(path).path, "packet=flags", stream: "v:0")
+    #expect(flags.count { $0.contains("K") } == 9)
+  }
+
+  @Test(arguments: [
+    ["prores_ks", "-profile:v", "4444", "-pix_fmt", "yuva444p10le"],
+    ["utvideo", "-pix_fmt", "gbrp"],
+    ["v210", "-pix_fmt", "yuv422p10le"], ["rawvideo", "-pix_fmt", "bgra"],
+  ])
+  func `Copies keep the variant of a codec`(codec: [String]) async throws {
+    let path = directory.file("variant.mov")
+    try await FFmpeg.makeClip(path, frames: 5, ["-s", "96x64", "-c:v"] + codec)
+    let report = try copy(path)
+    let entries = "stream=codec_tag_string,pix_fmt"
+    #expect(try await FFmpeg.probe(report.path, entries) == FFmpeg.probe(path, entries))
+    let images = ["-f", "rawvideo", "-fps_mode", "passthrough"]
+    #expect(try await FFmpeg.converted(report.path, images) == FFmpeg.converted(path, images))
+  }
+
+  @Test(arguments: ["yuv420p", "nv12", "gray16le"])
+  func `Uncompressed frames that MOV cannot name are refused`(format: String) async throws {
+    let path = directory.file("raw.nut")
+    try await FFmpeg.makeClip(
+      path, frames: 3, ["-s", "64x48", "-c:v", "rawvideo", "-pix_fmt", format])
+    #expect {
+      try copy(path)
+    } throws: {
+      ($0 as? MediaError)?.code == .unsupportedContainer
+    }
+  }
+
+  @Test func `A track with two sample descriptions is only rendered`() async throws {
+    // With audio, the frames are in several chunks.
+    let path = directory.file("plain.mov")
+    try await FFmpeg.make(
+      path,
+      ["-f", "lavfi", "-i", "testsrc2=s=64x48:r=30:d=1.34", "-f", "lavfi", "-i", "sine=d=1.3"]
+        + ["-c:v", "libx264", "-c:a", "aac"])
+    var movie = try PatchedMovie(path)
+    let table = "moov/trak/mdia/minf/stbl"
+    let size = Int(try movie.number(4, at: 8, of: "\(table)/stsd"))
+    let entry = try (8..<8 + size).map { UInt8(try movie.number(1, at: $0, of: "\(table)/stsd")) }
+    try movie.replace("\(table)/stsd", with: [0, 0, 0, 0, 0, 0, 0, 2] + entry + entry)
+    let count = Int(try movie.number(4, at: 4, of: "\(table)/stsc"))
+    try #require(count > 1)
+    try movie.set(UInt32(2), at: 8 + 12 * (count - 1) + 8, of: "\(table)/stsc")
+    let changed = try directory.write(movie.bytes, as: "changed.mov")
+    #expect(try Asset(path: changed).videoTrack?.frameCount == 41)
+    #expect {
+      try copy(changed)
+    } throws: {
+      ($0 as? MediaError)?.code == .unsupportedSource
+    }
+    #expect(try render(changed, .ffv1).framesEncoded > 0)
+  }
+
+  @Test func `Parameter sets between two fields apply to the second`() async throws {
+    let video = FieldCodedVideo(frameCount: 6, frameWithChange: 2)
+    let raw = try directory.write(video.bytes, as: "fields.h264")
+    let path = directory.file("fields.ts")
+    try await FFmpeg.make(path, ["-framerate", "25", "-f", "h264", "-i", raw, "-c:v", "copy"])
+    let expected = try await FFmpeg.converted(path, ["-f", "rawvideo", "-fps_mode", "passthrough"])
+    let asset = try Asset(path: path)
+    #expect(asset.notes.count { $0.contains("two fields of 1 frames") } == 1)
+    let report = try copy(path)
+    #expect(report.warnings.contains { $0.contains("two fields") })
+    // FFmpeg would decode the copy wrong, but this library does not.
+    for path in [path, report.path] {
+      var reader = try FrameReader(Asset(path: path))
+      var writer = try RawFrameWriter(PixelFormat(rawValue: "yuv420p"))
+      var images: [UInt8] = []
+      for frame in 0..<6 { images += try writer.data(of: frame, from: &reader) }
+      #expect(images == expected)
+    }
+    let size = 32 * 32 * 3 / 2
+    #expect(expected[2 * size] != expected[2 * size + 32] && expected[0] == expected[32])
+  }
+
   @Test func `A passthrough export keeps the leading frames of an open GOP`()
     async throws
   {

@@ -333,6 +333,13 @@ struct ExportPlan {
   private static func checkStorable(
     _ track: VideoTrack, _ asset: Asset, _ container: String
   ) throws(MediaError) {
+    guard !track.changesDescription else {
+      throw MediaError(
+        .unsupportedSource,
+        "the codec parameters of the video change inside \(asset.path), so that one track cannot hold "
+          + "copies of all frames",
+        recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
+    }
     guard ![.h264, .hevc, .mjpeg].contains(track.codec),
       !MovieWriter.accepts(
         track.format.parameters, timescale: track.timescale, container: container)

@@ -11,6 +11,8 @@ package struct LastSamples {
   ///
   /// Nil for a track whose boxes state no duration.
   package private(set) var durations: [Int64?] = []
+  /// Whether samples of a track have different sample descriptions, in track order.
+  package private(set) var changesDescription: [Bool] = []
 
   /// Reads the sample tables and fragments of a movie.
   ///
@@ -27,6 +29,7 @@ package struct LastSamples {
     for track in contents.all(BoxType.track, in: bytes) {
       identifiers.append(track.trackIdentifier(in: bytes) ?? 0)
       durations.append(track.lastTableDuration(in: bytes))
+      changesDescription.append(track.changesDescription(in: bytes))
     }
     // The default sample durations in `trex`, by track ID.
     var defaults: [UInt64: Int64] = [:]
@@ -66,13 +69,30 @@ extension Box {
     return header.number(version >> 24 == 1 ? 20 : 12, in: bytes)
   }
 
+  /// The sample tables of a `trak` box.
+  private func sampleTable(in bytes: [UInt8]) -> Box? {
+    first(BoxType.trackMedia, in: bytes)?
+      .first(BoxType.mediaInformation, in: bytes)?.first(BoxType.sampleTable, in: bytes)
+  }
+
+  /// Whether the chunks of a `trak` box refer to several sample descriptions (`stsc`).
+  fileprivate func changesDescription(in bytes: [UInt8]) -> Bool {
+    guard let chunks = sampleTable(in: bytes)?.first(BoxType.sampleToChunk, in: bytes),
+      let count = chunks.number(4, in: bytes)
+    else { return false }
+    let first = chunks.number(16, in: bytes)
+    for entry in 0..<Int(clamping: count) {
+      guard let description = chunks.number(16 + 12 * entry, in: bytes) else { return false }
+      if description != first { return true }
+    }
+    return false
+  }
+
   /// The duration of a track's last sample, from the `stts` of its `trak` box.
   ///
   /// Nil if the table has no samples.
   fileprivate func lastTableDuration(in bytes: [UInt8]) -> Int64? {
-    guard
-      let table = first(BoxType.trackMedia, in: bytes)?
-        .first(BoxType.mediaInformation, in: bytes)?.first(BoxType.sampleTable, in: bytes),
+    guard let table = sampleTable(in: bytes),
       let sizes = table.first(BoxType.sampleSizes, in: bytes)
         ?? table.first(BoxType.compactSampleSizes, in: bytes),
       var rest = sizes.number(8, in: bytes), rest > 0,
