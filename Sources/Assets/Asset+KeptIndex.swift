@@ -61,7 +61,8 @@ extension AssetIndex {
       PacketIndexFile.Track(
         number: number, isEncrypted: encrypted.contains(number),
         isSuspicious: suspicious.contains(number),
-        wholeCount: wholeCounts[number, default: 0], packets: packets[number] ?? [])
+        wholeCount: wholeCounts[number, default: 0], packets: packets[number] ?? [],
+        extent: extents[number])
     }
     guard let bytes = PacketIndexFile(state, tracks: tracks).bytes else {
       return "the movie has too many packets or times out of bounds"

@@ -32,6 +32,8 @@ public struct Asset: Sendable {
   public let chapters: [Chapter]
   /// Descriptions of faults that were found when the file was opened, but did not prevent opening.
   public let notes: [String]
+  /// Whether the container says that bytes are missing; ``notes`` then says how often.
+  let lacksBytes: Bool
   /// The corrections of packet times that every reader of the file must apply.
   ///
   /// Nil if the clock of the file never restarts.
@@ -111,6 +113,7 @@ public struct Asset: Sendable {
         .invalidData, ClockRestarts.refusal(of: path), recovery: ClockRestarts.recovery)
     }
     corrections = index.corrections
+    lacksBytes = !index.damagedCounts.isEmpty
     notes = index.notes(video: videoTrack, audio: audioTrack)
   }
 

@@ -197,15 +197,21 @@ extension AssetIndex {
       return offset
     }
     // Samples with negative times are encoder padding, so they are left out.
-    let start = try max(0, sample(first.pts))
+    let extent = extents[track.index]
+    let firstSample: Int64
+    if let extent { firstSample = extent.start } else { firstSample = try sample(first.pts) }
+    let start = max(0, firstSample)
     let end = records.lazy.filter { !$0.isDiscarded }
       .map { $0.pts.addingReportingOverflow(max(0, $0.duration)).partialValue }.max()
     var endSample = try max(start, sample(end ?? first.pts))
-    if let last = records.last, last.duration <= 0,
+    if let extent {
+      endSample = max(start, extent.start + extent.count)
+    } else if let last = records.last, last.duration <= 0,
       let count = LastAudioPacket.sampleCount(of: self, track, at: last.pts)
     {
       endSample = try max(endSample, sample(last.pts) + count)
     }
+    let hasAscendingTimes = zip(records, records.dropFirst()).allSatisfy { $0.pts < $1.pts }
     let origin: Int64
     if let video {
       origin = try originSample(of: video, rate: rate)
@@ -215,7 +221,8 @@ extension AssetIndex {
     return AudioTrack(
       codec: AudioCodec(rawValue: track.parameters.codecName), sampleRate: rate,
       channelCount: track.parameters.channelCount, sampleCount: endSample - start,
-      startSample: start - origin, format: track, originSample: origin)
+      startSample: start - origin, format: track, originSample: origin,
+      hasExactExtent: extent != nil, hasAscendingTimes: hasAscendingTimes)
   }
 
   /// The time of the first video frame on the file's own time axis, in audio samples at `rate`.

@@ -44,6 +44,8 @@ struct AssetIndex {
   private(set) var damagedCounts: [Int: Int] = [:]
   /// The tracks whose samples have different sample descriptions.
   private(set) var changingTracks: Set<Int> = []
+  /// The extents of the audio tracks whose times are coarser than a sample, as far as they are known.
+  private(set) var extents: [Int: AudioExtent] = [:]
   /// The number of frames whose second field has its own parameter sets.
   private(set) var changedFieldCount = 0
   /// The video tracks whose times may contradict the order in which the decoder returns frames.
@@ -98,12 +100,14 @@ struct AssetIndex {
     var positions: [Int: [ClockRestarts.Position]] = [:]
     var counter = ClockRestarts.Positions()
     var checks = tracks.map { known[$0.index] == nil ? DecodeOrderCheck($0) : nil }
+    var finders = tracks.map { AudioExtentFinder($0, in: demuxer.containerName) }
     while kept == nil, let packet = try demuxer.nextPacket() {
       readCount += 1
       let position = counter.next(track: packet.trackIndex)
       // A packet that extends beyond the end of the file is incomplete and cannot be decoded.
       guard !packet.isCorrupt, tracks.indices.contains(packet.trackIndex) else { continue }
       wholeCounts[packet.trackIndex, default: 0] += 1
+      finders[packet.trackIndex]?.add(packet)
       let track = tracks[packet.trackIndex]
       let parameters = track.parameters
       if packet.isEncrypted { encrypted.insert(packet.trackIndex) }
@@ -120,9 +124,10 @@ struct AssetIndex {
       }
     }
     damagedCounts = demuxer.damagedCounts
-    for track in tracks {
-      if checks[track.index]?.finish() == true { suspicious.insert(track.index) }
     changedFieldCount = demuxer.changedFieldCount
+    for track in tracks {
+      extents[track.index] = finders[track.index]?.extent
+      if checks[track.index]?.finish() == true { suspicious.insert(track.index) }
       stated[track.index] = demuxer.index(ofTrack: track.index)
       if demuxer.isEncrypted(track: track.index) { encrypted.insert(track.index) }
     }
@@ -133,10 +138,10 @@ struct AssetIndex {
     }
     if isMOV, let last = LastSamples(of: path), last.durations.count == tracks.count {
       lastDurations = last.durations
+      changingTracks = Set(zip(tracks, last.changesDescription).filter(\.1).map(\.0.index))
     }
     take(kept ?? [])
     joinRecordings(positions)
-      changingTracks = Set(zip(tracks, last.changesDescription).filter(\.1).map(\.0.index))
     if kept != nil, corrections != nil || isClockInconsistent { isContradicted = true }
     for (track, locations) in known {
       guard stated[track]?.packetCount == locations.count, let tables,
@@ -171,6 +176,8 @@ struct AssetIndex {
     for track in restarts.tracks { packets[track.format.index] = track.packets }
     (corrections, restartTimes) = (restarts.corrections, restarts.times)
     isClockInconsistent = restarts.isInconsistent
+    // The extents were found from times that are not corrected.
+    extents = [:]
   }
 
   /// Takes over the packets of a stored packet index.
@@ -186,6 +193,7 @@ struct AssetIndex {
       wholeCounts[track.number] = track.wholeCount
       if track.isEncrypted { encrypted.insert(track.number) }
       if track.isSuspicious { suspicious.insert(track.number) }
+      extents[track.number] = track.extent
     }
   }
 

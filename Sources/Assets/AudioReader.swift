@@ -27,6 +27,8 @@ package struct AudioReader: ~Copyable {
   ///
   /// Nil as soon as the position in the track is known again.
   private var placement: Int64?
+  /// The number of samples in the longest block so far.
+  private var longestBlock: Int64 = 0
   /// The conversion of the last decoded block to the track's format; nil if the block had this
   /// format.
   private var conversion: BlockConversion?
@@ -106,7 +108,7 @@ package struct AudioReader: ~Copyable {
   private mutating func decode(upTo end: Int64) throws(MediaError) {
     do throws(LibAVError) {
       while bufferEnd < end, !isAtEnd {
-        guard let frame = try source.nextFrame() else {
+        guard let frame = try nextFrame() else {
           isAtEnd = true
           try endConversion()
           return
@@ -116,11 +118,24 @@ package struct AudioReader: ~Copyable {
     } catch { throw MediaError(reading: error) }
   }
 
+  /// Decodes the next block.
+  ///
+  /// If the container says that bytes are missing, a packet that cannot be decoded is left out. The
+  /// next block has its own time, so that the gap is silent.
+  private mutating func nextFrame() throws(LibAVError) -> MediaFrame? {
+    while true {
+      do throws(LibAVError) { return try source.nextFrame() } catch {
+        guard asset.lacksBytes, error.isDamage else { throw error }
+      }
+    }
+  }
+
   /// Appends a decoded block at the time that the block states.
   ///
   /// Some containers round times to milliseconds, so the time of a block may be wrong by some
   /// samples. In such a file, a deviation of up to 5 ms is ignored, and the block follows the
-  /// previous one without a gap.
+  /// previous one without a gap. The blocks of Vorbis have different lengths, and some programs
+  /// state the times of their ends. A deviation of up to the longest block is therefore ignored.
   private mutating func append(_ frame: MediaFrame) throws(LibAVError) {
     guard var samples = frame.samples(), !samples.isEmpty else {
       throw LibAVError("decode the audio of", asset.path, code: -22)
@@ -142,8 +157,13 @@ package struct AudioReader: ~Copyable {
     }
     // The first block of the track continues no other block, so its time is taken as it is. Some
     // decoders, such as Vorbis, return nothing for the first packet, so this block may begin late.
-    let isFirst = buffer.first?.isEmpty != false && bufferStart == track.startSample
-    let tolerance = track.hasTimesInSamples || isFirst ? 0 : Int64(track.sampleRate / 200)
+    // If the exact start of the track is known, the block begins there.
+    let isFirst =
+      buffer.first?.isEmpty != false && bufferStart == track.startSample && !track.hasExactExtent
+    longestBlock = max(longestBlock, Int64(samples.first?.count ?? 0))
+    let jitter = max(
+      track.codec.rawValue == "vorbis" ? longestBlock : 0, Int64(track.sampleRate / 200))
+    let tolerance = track.hasTimesInSamples || isFirst ? 0 : jitter
     let gap = position - bufferEnd
     // If the time jumps by more than one minute, it is probably wrong, so no silence is inserted.
     if gap > tolerance, gap < Int64(track.sampleRate) * 60 {

@@ -236,7 +236,10 @@ public struct FrameReader: ~Copyable {
       } else if entry.decodeIndex > 0, canSeek {
         return try source.seek(to: stored ?? frames.fileTicks(of: index))
       }
-    } catch { throw MediaError(reading: error) }
+    } catch {
+      // libavformat finds no key frame if the index does not mark the first one.
+      guard error.isDamage else { throw MediaError(reading: error) }
+    }
     // Some containers cannot seek to the start, and others cannot seek at all. The file is
     // therefore reopened, and read from the start.
     retiredPacketCount += source.sentCount

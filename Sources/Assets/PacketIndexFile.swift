@@ -17,11 +17,13 @@ import OvercrankMovieFormat
 /// | 8, 8, 8 | size of the movie, seconds and nanoseconds of its modification time |
 /// | 64 | digest of the movie in hexadecimal digits, see `ContentDigest.ofFile` |
 /// | 4, 4, 8, 8 | per track: number, flags, complete packets, stored packets |
+/// | 8, 8 | only with flag 4: first audio sample and number of samples |
 /// | 8, 8, 8, 8 | per packet: presentation time, decode time, duration, flags |
 /// | 4 | CRC-32 of all bytes before |
 ///
-/// The flags of a track are the sum of 1 if the track is encrypted, and 2 if its times may
-/// contradict the order in which the decoder returns frames.
+/// The flags of a track are the sum of 1 if the track is encrypted, 2 if its times may contradict
+/// the order in which the decoder returns frames, and 4 if its first sample and number of samples
+/// are stored.
 struct PacketIndexFile: Hashable {
   /// The packets of one track.
   struct Track: Hashable {
@@ -31,6 +33,8 @@ struct PacketIndexFile: Hashable {
     var isSuspicious = false
     let wholeCount: Int
     let packets: [PacketRecord]
+    /// The exact extent of an audio track, see ``AudioExtentFinder``.
+    var extent: AudioExtent?
   }
 
   /// The properties of a movie by which a change of the movie is recognized.
@@ -69,7 +73,7 @@ struct PacketIndexFile: Hashable {
   let tracks: [Track]
 
   private static let magic = Array("OVCRINDX".utf8)
-  private static let version: UInt32 = 2
+  private static let version: UInt32 = 3
   private static let headBytes = 8 + 8 + 24 + ContentDigest.digitCount
   private static let packetBytes = 32
   /// The greatest size of an index file that is read, which is enough for 32 million packets.
@@ -133,10 +137,17 @@ struct PacketIndexFile: Hashable {
   }
 
   private static func track(_ reader: inout LittleEndianReader, end: Int) -> Track? {
-    guard let number = reader.next(UInt32.self), let flags = reader.next(UInt32.self), flags <= 3,
+    guard let number = reader.next(UInt32.self), let flags = reader.next(UInt32.self), flags <= 7,
       let whole = reader.next(Int64.self), let stored = reader.next(Int64.self), stored >= 0,
       stored <= (end - reader.position) / packetBytes, whole >= stored, whole <= times.upperBound
     else { return nil }
+    var extent: AudioExtent?
+    if flags & 4 != 0 {
+      guard let start = reader.next(Int64.self), let count = reader.next(Int64.self),
+        times.contains(start), (0...times.upperBound).contains(count)
+      else { return nil }
+      extent = AudioExtent(start: start, count: count)
+    }
     var packets: [PacketRecord] = []
     packets.reserveCapacity(Int(stored))
     for _ in 0..<stored {
@@ -149,14 +160,14 @@ struct PacketIndexFile: Hashable {
     }
     return Track(
       number: Int(number), isEncrypted: flags & 1 != 0, isSuspicious: flags & 2 != 0,
-      wholeCount: Int(whole), packets: packets)
+      wholeCount: Int(whole), packets: packets, extent: extent)
   }
 
   /// The bytes of the index file; nil if a time is out of bounds.
   var bytes: [UInt8]? {
     var result = Self.magic
     result.reserveCapacity(
-      Self.headBytes + 4 + tracks.reduce(0) { $0 + 24 + $1.packets.count * Self.packetBytes })
+      Self.headBytes + 4 + tracks.reduce(0) { $0 + 40 + $1.packets.count * Self.packetBytes })
     func append(_ number: some FixedWidthInteger) {
       withUnsafeBytes(of: number.littleEndian) { result.append(contentsOf: $0) }
     }
@@ -168,9 +179,19 @@ struct PacketIndexFile: Hashable {
     result += movie.digest.utf8
     for track in tracks {
       append(UInt32(track.number))
-      append(UInt32((track.isEncrypted ? 1 : 0) | (track.isSuspicious ? 2 : 0)))
+      let flags: [(Bool, UInt32)] = [
+        (track.isEncrypted, 1), (track.isSuspicious, 2), (track.extent != nil, 4),
+      ]
+      append(flags.reduce(UInt32(0)) { $0 | ($1.0 ? $1.1 : 0) })
       append(Int64(track.wholeCount))
       append(Int64(track.packets.count))
+      if let extent = track.extent {
+        guard Self.times.contains(extent.start), Self.times.contains(extent.count) else {
+          return nil
+        }
+        append(extent.start)
+        append(extent.count)
+      }
       for packet in track.packets {
         guard Self.times.contains(packet.pts), Self.times.contains(packet.dts ?? 0),
           Self.times.contains(packet.duration)

@@ -42,6 +42,7 @@ extension AudioTrack {
     let origin = position.flatMap { Int64(exactly: $0) } ?? startSample + originSample
     return AudioTrack(
       codec: codec, sampleRate: sampleRate, channelCount: channelCount, sampleCount: sampleCount,
-      startSample: startSample + originSample - origin, format: format, originSample: origin)
+      startSample: startSample + originSample - origin, format: format, originSample: origin,
+      hasExactExtent: hasExactExtent, hasAscendingTimes: hasAscendingTimes)
   }
 }

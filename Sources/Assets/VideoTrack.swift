@@ -72,6 +72,10 @@ public struct AudioTrack: Sendable {
   package let format: TrackFormat
   /// The asset's time zero on the file's own time axis, in samples of this track.
   package let originSample: Int64
+  /// Whether the first sample and the number of samples are exact although times are coarser.
+  let hasExactExtent: Bool
+  /// Whether each packet has a later time than the one before, as movies need.
+  package let hasAscendingTimes: Bool
   /// The end of the presented samples, in seconds after the asset's time zero.
   package var end: Rational {
     Rational(Int128(startSample + sampleCount), over: Int128(sampleRate))

@@ -24,7 +24,7 @@ struct ForeignAudioTests {
     return try Asset(path: path)
   }
 
-  @Test(arguments: ["wavpack", "flac"])
+  @Test(arguments: ["wavpack", "flac", "alac"])
   func `All samples of lossless audio are read from Matroska`(codec: String) async throws {
     let asset = try await movie([codec], "clip.mkv")
     let expected = try await FFmpeg.audio(of: asset.path, channelCount: 1)[0]
@@ -39,6 +39,25 @@ struct ForeignAudioTests {
     #expect((30_870...33_000).contains(copied.count), "\(copied.count)")
   }
 
+  @Test(arguments: [("libopus", 48_000), ("aac", 44_100), ("mp2", 44_100), ("ac3", 48_000)])
+  func `Matroska has as many samples as are decoded`(codec: String, rate: Int) async throws {
+    let asset = try await movie([codec, "-ar", "\(rate)"], "clip.mkv")
+    let decoded = try await FFmpeg.audio(of: asset.path, channelCount: 1)[0]
+    #expect(asset.audioTrack?.sampleCount == Int64(decoded.count))
+  }
+
+  @Test func `Many rounded times give the exact start of audio`() async throws {
+    let path = directory.file("late.mkv")
+    try await FFmpeg.make(
+      path,
+      ["-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=2", "-f", "lavfi"]
+        + ["-i", "anoisesrc=r=44100:d=2", "-af", "asetpts=PTS+472", "-c:v", "mjpeg"]
+        + ["-c:a", "pcm_s16le"])
+    let start = try #require(Asset(path: path).audioTrack?.startSample)
+    // 10.7 ms are 472 samples, and 11 ms are 485.
+    #expect(abs(start - 472) <= 2, "\(start)")
+  }
+
   /// The lag at which two signals match best.
   private func lag(_ one: ArraySlice<Float>, of other: [Float], around position: Int) -> Int {
     let lags = -200...200
@@ -47,6 +66,25 @@ struct ForeignAudioTests {
     }
     let best = scores.indices.max { scores[$0] < scores[$1] } ?? 0
     return lags.lowerBound + best
+  }
+
+  @Test func `Vorbis with the times of block ends has no gaps`() async throws {
+    let path = directory.file("ends.mkv")
+    // Impulses make the encoder change between blocks of 256 and 2048 samples.
+    let tone = "aevalsrc='if(lt(mod(t,0.4),0.01),random(0),0.3*sin(500*t*t))':s=44100:d=3"
+    try await FFmpeg.make(
+      path,
+      [
+        "-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=3", "-f", "lavfi", "-i", tone, "-c:v",
+        "mjpeg",
+      ]
+        + ["-c:a", "libvorbis", "-bsf:a", "setts=ts=TS+DURATION"])
+    let wanted = try await FFmpeg.audio(of: path, channelCount: 1)[0]
+    let found = try Asset(path: path).audio()[0]
+    let lags = [1_500, 20_000, 40_000, 60_000, 90_000, 110_000].map { position in
+      lag(wanted[position..<position + 2_400], of: found, around: position)
+    }
+    #expect(Set(lags).count == 1, "\(lags)")
   }
 
   @Test(arguments: [

@@ -139,4 +139,25 @@ struct JoinedRecordingTests {
     #expect(report.warnings.contains { $0.contains("bytes are missing") })
     #expect(try await images(report.path) == images(path))
   }
+
+  @Test func `Audio next to missing bytes is left out`() async throws {
+    let path = try await stream("one", at: 10)
+    var bytes = try bytes(of: path)
+    // The first continuation packet of the audio, which has the second PID.
+    let packets = stride(from: 0, to: bytes.count, by: 188).filter {
+      bytes[$0 + 1] == 0x01 && bytes[$0 + 2] == 0x01
+    }
+    bytes.removeSubrange(packets[3]..<packets[3] + 188)
+    let damaged = try directory.write(bytes, as: "damaged.ts")
+    let (whole, asset) = try (Asset(path: path), Asset(path: damaged))
+    #expect(asset.notes.contains { $0.contains("bytes are missing") })
+    let (all, rest) = try (whole.audio()[0], asset.audio()[0])
+    let equal = zip(all, rest).count { $0 == $1 }
+    #expect(rest.count >= all.count - 2_304 && equal > all.count / 2)
+    for (name, mode) in [("copy", ExportMode.passthrough()), ("made", .constant(FrameRate(25)))] {
+      var settings = ExportSettings(path: directory.file("\(name).mov"), mode: mode)
+      let report = try await ExportSession(Composition(asset), of: asset).export(settings)
+      #expect(report.warnings.contains { $0.contains("bytes are missing") })
+    }
+  }
 }

@@ -164,6 +164,8 @@ struct AudioExportPlan: Sendable {
   private static func isStorable(
     _ asset: Asset, _ track: AudioTrack, container: String
   ) throws -> Bool {
+    // Some containers give packets without samples the time of the next one.
+    guard track.hasAscendingTimes else { return false }
     let parameters = track.format.parameters
     if track.codec.isUncompressed {
       return container == "mov" && MovieWriter.hasTag(parameters, container: container)
