@@ -6,14 +6,14 @@ import TestSupport
 ///
 /// If a case ends its process, the case is reported and the run continues with the next case.
 enum Batches {
-  static func run(_ range: Range<UInt64>, planted isPlanted: Bool) async throws -> [String] {
+  static func run(_ range: Range<UInt64>, options: [String]) async throws -> [String] {
     var failures: [String] = []
     var next = range.lowerBound
     while next < range.upperBound {
       let count = min(250, range.upperBound - next)
       let finished = try await TestSupport.run(
         CommandLine.arguments[0],
-        ["--cases", "\(next)", "\(count)"] + (isPlanted ? ["--planted"] : []))
+        ["--cases", "\(next)", "\(count)"] + options)
       let lines = finished.output.split(separator: "\n")
       failures += lines.filter { $0.contains("FOREIGN") }.map(String.init)
       guard finished.status != 0 else {

@@ -33,16 +33,25 @@ struct FuzzCases {
   private let project: String
   private let sidecar: String
   private let hasMistakes: Bool
+  private let isForeign: Bool
   /// The frames with codes; nil if the cases are planted mistakes, none of which reads a code.
   private let codes: DamagedCodes?
+  let streams: Streams
 
   /// Makes the undamaged inputs.
   ///
-  /// With `planted`, the cases use a deliberately faulty reader.
-  init(planted hasMistakes: Bool = false) async throws {
-    self.hasMistakes = hasMistakes
+  /// With `planted`, a deliberately faulty reader is used. With `foreign`, all cases are those of
+  /// ``foreignMovie(_:)``.
+  init(planted hasMistakes: Bool, foreign isForeign: Bool) async throws {
+    (self.hasMistakes, self.isForeign) = (hasMistakes, isForeign)
     codes = hasMistakes ? nil : try await DamagedCodes()
     directory = try Scratch()
+    streams = try await Streams(in: directory)
+    for (number, order) in ["0", "2"].enumerated() {
+      try await FFmpeg.makeClip(
+        directory.file("flags-\(number).mov"), frames: 8,
+        ["-s", "64x48", "-c:v", "libx264", "-preset", "veryfast", "-g", "4", "-bf", order])
+    }
     var movies: [Movie] = []
     var assets: [Asset] = []
     // Two movies are enough for cases that make deliberate mistakes.
@@ -123,6 +132,7 @@ struct FuzzCases {
       if hasMistakes, let mistake = PlantedMistakes.Kind(of: number) {
         return try await outcome(of: mistake, &random)
       }
+      if isForeign { return try await foreignMovie(&random) }
       // Only every ninth case searches for codes, so that the inputs of the other cases stay the
       // same.
       if let codes, number % 9 == 8 { return try codes.outcome(&random) }
@@ -132,6 +142,8 @@ struct FuzzCases {
       if number % 13 == 4, !hasMistakes { return try damagedSource(&random) }
       // Every seventeenth case measures or exports a movie with a damaged time map.
       if number % 17 == 11, !hasMistakes { return try await damagedTimeMap(&random) }
+      // Another case of each seventeen reads joined streams, flags and durations of other programs.
+      if number % 17 == 3, !hasMistakes { return try await foreignMovie(&random) }
       // Every seventh case reads an input that was made to crash a program.
       if number % 7 == 2, !hasMistakes { return try hostile(&random) }
       switch kind {

@@ -6,12 +6,14 @@ import TestSupport
 // Tests all readers, editors, exporters and measurements with damaged movies, projects, sidecar
 // files and logos, and with edits of extreme numbers. Tests the readers of codes and faces with
 // damaged frames. Each case must end with a result or a `MediaError`. From a passthrough export of
-// a whole movie, ffmpeg must decode the same frames as from the movie. Cases run in child
-// processes, so that a crash or hang is attributed to a case.
+// a whole movie, ffmpeg must decode the same frames as from the movie. Joined streams, and movies
+// with changed flags and times, must be read as ffmpeg decodes them. Cases run in child processes,
+// so that a crash or hang is attributed to a case.
 //
 //   FuzzSoak [CASES] [FIRST]         default: 10 000 cases
 //   FuzzSoak --planted [CASES]       default: 100 cases of deliberate mistakes, each of which must be
 //                                    detected
+//   FuzzSoak --foreign [CASES]       only joined streams, and movies with changed flags and times
 //   FuzzSoak --case NUMBER           runs one case in this process and prints its outcome
 
 /// Prints a line immediately, because the process may crash before the next flush.
@@ -20,12 +22,15 @@ import TestSupport
 }
 
 let isPlanted = CommandLine.arguments.contains("--planted")
-let arguments = CommandLine.arguments.dropFirst().filter { $0 != "--planted" }
+let isForeign = CommandLine.arguments.contains("--foreign")
+let arguments = CommandLine.arguments.dropFirst().filter {
+  !["--planted", "--foreign"].contains($0)
+}
 if let first = arguments.first, first == "--case" || first == "--cases" {
   let numbers = arguments.dropFirst().compactMap { UInt64($0) }
   let start = numbers.first ?? 0
   let count = numbers.dropFirst().first ?? 1
-  let cases = try await FuzzCases(planted: isPlanted)
+  let cases = try await FuzzCases(planted: isPlanted, foreign: isForeign)
   Watchdog.start(seconds: isPlanted ? 5 : 20)
   for number in start..<start + count {
     report("case \(number)")
@@ -41,7 +46,10 @@ let failures = try await withThrowingTaskGroup(of: [String].self) { group in
   let share = (total + 1) / 2
   for part in 0..<UInt64(2) {
     let range = first + part * share..<first + min(total, (part + 1) * share)
-    group.addTask { try await Batches.run(range, planted: isPlanted) }
+    group.addTask {
+      try await Batches.run(
+        range, options: (isPlanted ? ["--planted"] : []) + (isForeign ? ["--foreign"] : []))
+    }
   }
   var failures: [String] = []
   for try await more in group { failures += more }
