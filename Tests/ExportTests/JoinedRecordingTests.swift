@@ -155,7 +155,7 @@ struct JoinedRecordingTests {
     let equal = zip(all, rest).count { $0 == $1 }
     #expect(rest.count >= all.count - 2_304 && equal > all.count / 2)
     for (name, mode) in [("copy", ExportMode.passthrough()), ("made", .constant(FrameRate(25)))] {
-      var settings = ExportSettings(path: directory.file("\(name).mov"), mode: mode)
+      let settings = ExportSettings(path: directory.file("\(name).mov"), mode: mode)
       let report = try await ExportSession(Composition(asset), of: asset).export(settings)
       #expect(report.warnings.contains { $0.contains("bytes are missing") })
     }
