@@ -86,6 +86,30 @@ struct ForeignFileTests {
     #expect(try Asset(path: copied).videoTrack?.frameCount == readable)
   }
 
+  @Test func `Notes of a file are in each document`() async throws {
+    let part = try bytes(of: await clip("part.ts", ["-c:v", "mpeg2video"]))
+    _ = try scratch.write(part + part, as: "joined.ts")
+    let verbs = [
+      ["info"], ["check"], ["frames", "--csv", "a.csv"], ["still", "sheet", "-o", "a.png"],
+      ["measure", "--at", "0", "--points", "1,1 2,2"], ["scan", "--dry-run"],
+      ["track", "--at", "0", "--box", "0,0,32,32"],
+      ["play", "--terminal", "--audio", "none", "--speed", "8"],
+    ]
+    for verb in verbs {
+      let finished = try await run(
+        slowmoPath, [verb[0]] + verb.dropFirst() + ["joined.ts", "--json"], in: scratch.path)
+      let notes = try finished.document()["notes"] as? [String]
+      let isNamed = notes?.contains { $0.contains("clock restarts") } == true
+      #expect(isNamed, "\(verb[0]): \(finished.errors)")
+      #expect(finished.errors.contains("clock restarts"), "\(verb[0])")
+    }
+    let several = try await slowmo(
+      "compare", "joined.ts", "joined.ts", "-o", "a.mp4", "--fps", "20", "--json", "--dry-run",
+      in: scratch.path)
+    let notes = try #require(try several.document()["notes"] as? [String])
+    #expect(notes.count { $0.hasPrefix("joined.ts: the clock restarts") } == 2)
+  }
+
   @Test func `The error for an HLS playlist as input is one short line`() async throws {
     let list = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nother.ts\n#EXT-X-ENDLIST\n"
     let path = try scratch.write(Array(list.utf8), as: "list.m3u8")

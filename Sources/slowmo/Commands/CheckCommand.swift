@@ -89,7 +89,7 @@ struct CheckCommand: ParsableCommand, Verb {
       file: file, plot: plot, dryRun: writing.dryRun, audit: audit,
       time: try MeasuredTime(timing, clock ?? asset.captureClock(.file)),
       framesSynthesized: Output.warnOfSynthesizedFrames(frames.entries.indices, of: asset),
-      timesCorrected: frames.correctedTimeCount)
+      timesCorrected: frames.correctedTimeCount, notes: asset.notes)
     if common.json {
       try Output.document(document)
     } else if plot != standardOutput {

@@ -109,6 +109,8 @@ struct CompareCommand: ParsableCommand, Verb {
     let start: MediaTime
     let clips: [Clip]
     let clock: CaptureClock.Choice
+    /// The faults of the files that did not prevent reading them, each after the name of its file.
+    let notes: [String]
     let dryRun: Bool
   }
 
@@ -123,6 +125,7 @@ struct CompareCommand: ParsableCommand, Verb {
       let clock = asset.videoTrack == nil ? nil : try timing.clock(of: asset)
       clips.append(ClipComparison.Clip(asset, origin: origin ?? .zero, clock: clock))
     }
+    let notes = Output.notes(of: clips.map(\.asset))
     var comparison = ClipComparison(
       clips, frameRate: fps, speed: speed, layout: overlay ? .overlay : .side)
     comparison.burnIn = try burnIn?.burnIn(nil)
@@ -142,7 +145,7 @@ struct CompareCommand: ParsableCommand, Verb {
       progress.end(file: output)
     }
     if common.json {
-      try Output.document(document(clips, plan))
+      try Output.document(document(clips, plan, notes))
     } else {
       Output.line(
         "\(output): \(plan.frameCount) frames of \(plan.size.width)x\(plan.size.height), "
@@ -151,7 +154,9 @@ struct CompareCommand: ParsableCommand, Verb {
     return .done
   }
 
-  private func document(_ clips: [ClipComparison.Clip], _ plan: ClipComparison.Plan) -> Document {
+  private func document(
+    _ clips: [ClipComparison.Clip], _ plan: ClipComparison.Plan, _ notes: [String]
+  ) -> Document {
     Document(
       file: output, layout: overlay ? .overlay : .side, width: plan.size.width,
       height: plan.size.height, fps: fps, speed: speed, frameCount: plan.frameCount,
@@ -161,7 +166,7 @@ struct CompareCommand: ParsableCommand, Verb {
           file: clip.asset.path, at: clip.origin, timeSource: clip.clock?.source ?? .file,
           timeScale: clip.clock?.timeScale, timeAssumption: clip.clock?.assumption, x: box.x,
           y: box.y, width: box.width, height: box.height)
-      }, clock: timing.clock, dryRun: writing.dryRun)
+      }, clock: timing.clock, notes: notes, dryRun: writing.dryRun)
   }
 }
 

@@ -145,6 +145,8 @@ struct FramesCommand: ParsableCommand, Verb {
     let timeSource: CaptureClock.Source?
     let timeScale: Rational?
     let timeAssumption: CaptureClock.Assumption?
+    /// The faults of the file that did not prevent reading it.
+    let notes: [String]
     let dryRun: Bool
 
     struct KeptIndex: Encodable {
@@ -155,7 +157,7 @@ struct FramesCommand: ParsableCommand, Verb {
     }
 
     enum CodingKeys: CodingKey {
-      case schema, file, csv, frames, undecodableFrames, keptIndex, dryRun
+      case schema, file, csv, frames, undecodableFrames, keptIndex, notes, dryRun
       case clock, timeSource, timeScale, timeAssumption
     }
   }
@@ -196,7 +198,7 @@ struct FramesCommand: ParsableCommand, Verb {
             Document.KeptIndex(
               file: $0.path, used: $0.isUsed, written: $0.isWritten, refusal: $0.refusal?.rawValue)
           }, clock: timing.clock, timeSource: clock?.source, timeScale: clock?.timeScale,
-          timeAssumption: clock?.assumption, dryRun: writing.dryRun))
+          timeAssumption: clock?.assumption, notes: asset.notes, dryRun: writing.dryRun))
     } else if output != standardOutput && csv != standardOutput && metaFd != 1 {
       for frame in written { Output.line(frame.path) }
       if let csv { Output.line(csv) }

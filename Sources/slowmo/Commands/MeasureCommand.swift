@@ -109,7 +109,7 @@ struct MeasureCommand: ParsableCommand, Verb {
       file: file, csv: csv, time: MeasuredTime(timing, clock), frames: frames,
       pointUncertainty: pointError, scale: scale,
       framesSynthesized: Output.warnOfSynthesizedFrames(frames.map(\.index), of: asset),
-      dryRun: dryRun)
+      notes: asset.notes, dryRun: dryRun)
     if let csv, !dryRun {
       try Files.write(csv, Data(document.table.utf8), overwrites: overwrite)
     }

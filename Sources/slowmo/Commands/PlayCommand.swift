@@ -190,6 +190,7 @@ struct PlayCommand: ParsableCommand, Verb {
     Interrupt.onFirst {}
     let assets = content.assets + (other?.assets ?? [])
     try OutputNames.check([output], inputs: assets.map(\.path))
+    let notes = Output.notes(of: assets)
     let project = PlaybackProject(
       content,
       output.map {
@@ -222,7 +223,7 @@ struct PlayCommand: ParsableCommand, Verb {
     do { try run.play(in: view, editing: project) } catch { problem = CommandError(error) }
     let clock = content.assets.count == 1 ? try? content.assets[0].captureClock() : nil
     var document = try PlayDocument(
-      file, player, run, project, clock: timing.clock, timeSource: clock?.source)
+      file, player, run, project, clock: timing.clock, timeSource: clock?.source, notes: notes)
     if settings.sampling.synthesizesFrames { document.synthesized = player.ledger.synthesized }
     if let beside, let follower { document.beside = PlayDocument.Clip(beside, follower.ledger) }
     // If no file was written, only the error is reported.

@@ -126,8 +126,9 @@ struct ScanCommand: ParsableCommand, Verb {
     }
     let reader = try recognition.reader(of: asset, selection)
     let indices = try chosenFrames(asset, track.frames)
-    if writing.dryRun { return try plan(Int64(indices.count)) }
-    let report = ScanReport(self, width: track.width, height: track.height)
+    if writing.dryRun { return try plan(Int64(indices.count), asset.notes) }
+    let report = ScanReport(
+      self, width: track.width, height: track.height, notes: asset.notes)
     let progress = ProgressReporter(writing.progress)
     progress.start(file: source)
     for (count, index) in indices.enumerated() {
@@ -213,12 +214,12 @@ struct ScanCommand: ParsableCommand, Verb {
     return try device.format(matching: mode, where: isSearched)
   }
 
-  private func plan(_ frameCount: Int64?) throws -> ExitStatus {
+  private func plan(_ frameCount: Int64?, _ notes: [String] = []) throws -> ExitStatus {
     if common.json {
       try Output.document(
         ScanDocument(
           source: source, frameCount: frameCount, examinedCount: 0, objects: [], overlays: [],
-          dryRun: true))
+          notes: notes, dryRun: true))
     } else {
       Output.line("would search \(frameCount.map { "\($0) frames of " } ?? "")\(source)")
     }

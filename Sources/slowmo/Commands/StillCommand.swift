@@ -135,6 +135,8 @@ struct StillCommand: ParsableCommand, Verb {
     let timeSource: CaptureClock.Source
     let timeScale: Rational?
     let timeAssumption: CaptureClock.Assumption?
+    /// The faults of the file that did not prevent reading it.
+    let notes: [String]
     let dryRun: Bool
   }
 
@@ -148,10 +150,10 @@ struct StillCommand: ParsableCommand, Verb {
       asset, range: range.map(asset.resolve), clock: clock,
       isCancelled: { Interrupt.isRequested })
     let time = MeasuredTime(timing, clock)
-    guard !dryRun else { return try finish(nil, time) }
+    guard !dryRun else { return try finish(nil, asset, time) }
     let image = try image(composer, asset)
     try Files.write(output, Data(image.pngData()), overwrites: overwrite)
-    return try finish(image, time)
+    return try finish(image, asset, time)
   }
 
   private func image(_ composer: StillComposer, _ asset: Asset) throws -> StillImage {
@@ -169,7 +171,9 @@ struct StillCommand: ParsableCommand, Verb {
     }
   }
 
-  private func finish(_ image: StillImage?, _ time: MeasuredTime) throws -> ExitStatus {
+  private func finish(_ image: StillImage?, _ asset: Asset, _ time: MeasuredTime) throws
+    -> ExitStatus
+  {
     if common.json {
       let frames = image?.frames.map {
         Document.Frame(
@@ -181,7 +185,7 @@ struct StillCommand: ParsableCommand, Verb {
           kind: kind, file: file, output: output, width: image?.pixels.width,
           height: image?.pixels.height, frames: frames ?? [], clock: time.clock,
           timeSource: time.timeSource, timeScale: time.timeScale,
-          timeAssumption: time.timeAssumption, dryRun: dryRun))
+          timeAssumption: time.timeAssumption, notes: asset.notes, dryRun: dryRun))
     } else if image != nil, output != standardOutput {
       Output.line(output)
     }

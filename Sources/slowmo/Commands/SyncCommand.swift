@@ -74,7 +74,7 @@ struct SyncCommand: ParsableCommand, Verb {
     try OutputNames.check([output], inputs: files)
     if let output { try Files.refuseExisting(output, overwrites: overwrite) }
     let assets = try files.map { path throws(MediaError) in try trackChoice.open(path) }
-    for asset in assets { Output.notes(of: asset) }
+    let notes = Output.notes(of: assets)
     let clocks = try assets.map { asset throws(MediaError) in
       asset.videoTrack == nil ? nil : try timing.clock(of: asset)
     }
@@ -106,7 +106,7 @@ struct SyncCommand: ParsableCommand, Verb {
     }
     let document = SyncDocument(
       clock: timing.clock, recordings: zip(files, clocks).map { SyncDocument.Recording($0, $1) },
-      pairs: pairs, output: output, dryRun: dryRun)
+      pairs: pairs, output: output, notes: notes, dryRun: dryRun)
     if common.json {
       try Output.document(document)
     } else {

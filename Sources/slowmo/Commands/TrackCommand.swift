@@ -110,7 +110,7 @@ struct TrackCommand: ParsableCommand, Verb {
       file: file, csv: csv, overlay: overlay, track: track, scale: scale,
       clock: clock, timing,
       framesSynthesized: Output.warnOfSynthesizedFrames(
-        track.points.lazy.map(\.index), of: asset), dryRun: dryRun)
+        track.points.lazy.map(\.index), of: asset), notes: asset.notes, dryRun: dryRun)
     for run in track.lost { Output.note("\(file): \(Self.description(of: run))") }
     if !dryRun {
       if let csv { try Files.write(csv, Data(document.table.utf8), overwrites: overwrite) }

@@ -5,7 +5,7 @@ import Overcrank
 /// The JSON document of `check`: the audit, the file and the chart.
 struct CheckDocument: Encodable, TextDocument {
   private enum CodingKeys: CodingKey {
-    case schema, file, plot, ok, dryRun, framesSynthesized, timesCorrected
+    case schema, file, plot, ok, dryRun, framesSynthesized, timesCorrected, notes
     case clock, timeSource, timeScale, timeAssumption
   }
 
@@ -19,6 +19,8 @@ struct CheckDocument: Encodable, TextDocument {
   /// The number of frames whose stored time contradicts the order of the frames, so that it was
   /// corrected.
   let timesCorrected: Int
+  /// The faults of the file that did not prevent reading it.
+  let notes: [String]
 
   func encode(to encoder: any Encoder) throws {
     try audit.encode(to: encoder)
@@ -34,6 +36,7 @@ struct CheckDocument: Encodable, TextDocument {
     try container.encode(time.timeSource, forKey: .timeSource)
     try container.encodeIfPresent(time.timeScale, forKey: .timeScale)
     try container.encodeIfPresent(time.timeAssumption, forKey: .timeAssumption)
+    try container.encode(notes, forKey: .notes)
   }
 
   /// The audit as text lines.

@@ -161,6 +161,8 @@ struct InfoDocument: Encodable {
   let marks: [Mark]
   /// The readable part of a truncated file; nil for a complete file.
   let truncation: Truncation?
+  /// The faults of the file that did not prevent reading it.
+  let notes: [String]
   /// The timed metadata; nil if the file has none.
   let timedMetadata: TimedMetadata?
 
@@ -174,7 +176,7 @@ struct InfoDocument: Encodable {
 
   enum CodingKeys: CodingKey {
     case schema, file, container, duration, video, audio, tracks, metadata, chapters, marks,
-      truncation
+      truncation, notes
     case timedMetadata, livePhoto, timeMap
   }
 
@@ -183,6 +185,7 @@ struct InfoDocument: Encodable {
     livePhoto = pair.map(LivePhotoPair.init)
     container = asset.container
     truncation = asset.truncation.map(Truncation.init)
+    notes = asset.notes
     let timed = asset.timedMetadata()
     timedMetadata =
       timed.isEmpty

@@ -68,13 +68,15 @@ struct MeasureDocument: Encodable {
   let measurements: [Measurement]
   /// The number of measured frames that were synthesized and not captured.
   let framesSynthesized: Int
+  /// The faults of the file that did not prevent reading it.
+  let notes: [String]
   let dryRun: Bool
 
   init(
     file: String, csv: String?, time: MeasuredTime, frames: [Frame], pointUncertainty: Double,
-    scale: LengthScale?, framesSynthesized: Int, dryRun: Bool
+    scale: LengthScale?, framesSynthesized: Int, notes: [String], dryRun: Bool
   ) {
-    self.framesSynthesized = framesSynthesized
+    (self.framesSynthesized, self.notes) = (framesSynthesized, notes)
     (self.file, self.csv, self.dryRun) = (file, csv, dryRun)
     (clock, timeSource) = (time.clock, time.timeSource)
     (timeScale, timeAssumption) = (time.timeScale, time.timeAssumption)

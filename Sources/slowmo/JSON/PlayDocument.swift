@@ -79,12 +79,14 @@ struct PlayDocument: Encodable, TextDocument {
   let output: String?
   /// Whether the file of `-o` was written.
   let written: Bool
+  /// The faults of the files that did not prevent reading them, each after the name of its file.
+  let notes: [String]
   /// The error that ended the playback after a file was written; nil for none.
   var error: ErrorDetails?
 
   enum CodingKeys: CodingKey {
     case schema, file, duration, due, shown, skippedByRate, late, synthesized, audioRate, position
-    case events, beside, clock, timeSource, marks, plan, output, written, error
+    case events, beside, clock, timeSource, marks, plan, output, written, notes, error
   }
 
   /// Whether a screenshot or the file of `-o` was written.
@@ -92,10 +94,10 @@ struct PlayDocument: Encodable, TextDocument {
 
   init(
     _ file: String, _ player: Player, _ session: PlaybackSession, _ project: PlaybackProject,
-    clock: CaptureClock.Choice, timeSource: CaptureClock.Source?
+    clock: CaptureClock.Choice, timeSource: CaptureClock.Source?, notes: [String]
   ) throws {
     (self.clock, self.timeSource) = (clock, timeSource)
-    self.file = file
+    (self.file, self.notes) = (file, notes)
     marks = project.newMarks.map(Mark.init)
     plan = try player.composition.segments.map(SegmentDocument.init)
     (output, written) = (project.output?.path, project.isWritten)

@@ -12,10 +12,12 @@ struct ScanDocument: Encodable {
   let examinedCount: Int64
   let objects: [ScannedObject]
   let overlays: [String]
+  /// The faults of the file that did not prevent reading it.
+  let notes: [String]
   let dryRun: Bool
 
   enum CodingKeys: CodingKey {
-    case schema, source, frameCount, examinedCount, objects, overlays, dryRun
+    case schema, source, frameCount, examinedCount, objects, overlays, notes, dryRun
   }
 }
 

@@ -51,6 +51,8 @@ struct SyncDocument: Encodable, TextDocument {
   let recordings: [Recording]
   let pairs: [Pair]
   let output: String?
+  /// The faults of the files that did not prevent reading them, each after the name of its file.
+  let notes: [String]
   let dryRun: Bool
 
   var lines: [String] { pairs.map(\.line) + [dryRun ? nil : output].compactMap(\.self) }

@@ -52,13 +52,16 @@ struct TrackDocument: Encodable {
   let points: [Point]
   /// The number of tracked frames that were synthesized and not captured.
   let framesSynthesized: Int
+  /// The faults of the file that did not prevent reading it.
+  let notes: [String]
   let dryRun: Bool
 
   init(
     file: String, csv: String?, overlay: String?, track: ObjectTrack, scale: LengthScale?,
-    clock: CaptureClock, _ timing: ClockOptions, framesSynthesized: Int, dryRun: Bool
+    clock: CaptureClock, _ timing: ClockOptions, framesSynthesized: Int, notes: [String],
+    dryRun: Bool
   ) {
-    self.framesSynthesized = framesSynthesized
+    (self.framesSynthesized, self.notes) = (framesSynthesized, notes)
     (self.file, self.csv, self.overlay, self.dryRun) = (file, csv, overlay, dryRun)
     let range = (track.points.first?.index ?? 0)..<(track.points.last?.index ?? 0) + 1
     let time = MeasuredTime(timing, clock, frames: range)

@@ -5,7 +5,15 @@ import Overcrank
 extension Output {
   /// Prints notes about the faults of a movie.
   static func notes(of asset: Asset) {
-    for text in asset.notes { note("\(asset.path): \(text)") }
+    notes(of: [asset])
+  }
+
+  /// Prints the notes about faults in movies, and returns them, each after the path of its movie.
+  @discardableResult
+  static func notes(of assets: [Asset]) -> [String] {
+    let texts = assets.flatMap { asset in asset.notes.map { "\(asset.path): \($0)" } }
+    for text in texts { note(text) }
+    return texts
   }
 
   /// Warns if some of the frames that a command measures were synthesized.

@@ -13,11 +13,12 @@ final class ScanReport {
   private var objects: [ScannedObject] = []
   private var overlays: [String] = []
   private var start: MediaTime?
+  private let notes: [String]
   /// The number of frames that were searched.
   var examinedCount: Int64 = 0
 
-  init(_ command: ScanCommand, width: Int, height: Int) {
-    self.command = command
+  init(_ command: ScanCommand, width: Int, height: Int, notes: [String] = []) {
+    (self.command, self.notes) = (command, notes)
     (self.width, self.height) = (width, height)
   }
 
@@ -69,6 +70,6 @@ final class ScanReport {
     try Output.document(
       ScanDocument(
         source: command.source, frameCount: frameCount, examinedCount: examinedCount,
-        objects: objects, overlays: overlays, dryRun: false))
+        objects: objects, overlays: overlays, notes: notes, dryRun: false))
   }
 }
