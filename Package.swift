@@ -400,7 +400,7 @@ if Context.environment["OVERCRANK_BUILD"] == "all" {
         "OvercrankLinuxSystem",
         "OvercrankFrameAccounting",
         "AllocationCounter", "OvercrankRecording", "OvercrankCapture", "OvercrankDeviceDiscovery",
-        "OvercrankV4L2", "OvercrankMediaCore",
+        "OvercrankV4L2", "OvercrankMediaCore", "OvercrankExport",
         "TestSupport",
       ],
       path: "Tests/Tools/AllocationCheck"),

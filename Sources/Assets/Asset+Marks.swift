@@ -27,6 +27,9 @@ extension Asset {
 
   /// The marks of the movie: its chapters with a title, in the order of their starts.
   ///
+  /// The recorder stores the instant of a trigger as the mark `trigger`. If a movie has several, they
+  /// are `trigger1`, `trigger2` and so on.
+  ///
   /// If the movie has marks, this reads the capture times from the file.
   public var marks: [Mark] {
     let known = markTimes
@@ -44,7 +47,8 @@ extension Asset {
   /// The names and times of the marks.
   private var markTimes: [(name: String, time: MediaTime)] {
     let origin = videoTrack?.origin ?? .zero
-    return chapters.filter { !$0.title.isEmpty }.compactMap { chapter in
+    let marks = chapters.filter { !$0.title.isEmpty }.compactMap {
+      chapter -> (name: String, time: MediaTime)? in
       let seconds = max(.zero, chapter.start - origin)
       // A time that `MediaTime` cannot represent exactly is rounded to a nanosecond.
       let units = try? (seconds * 1_000_000_000).rounded(.halfAwayFromZero)
@@ -52,7 +56,17 @@ extension Asset {
       return (MediaTime(exactly: seconds) ?? near).map { (chapter.title, $0) }
     }
     .sorted { $0.time < $1.time }
+    guard marks.count(where: { $0.name == Self.triggerMark }) > 1 else { return marks }
+    var number = 0
+    return marks.map { mark -> (name: String, time: MediaTime) in
+      guard mark.name == Self.triggerMark else { return mark }
+      number += 1
+      return ("\(mark.name)\(number)", mark.time)
+    }
   }
+
+  /// The name of the mark at a trigger.
+  public static let triggerMark = "trigger"
 
   /// Returns the time of the first mark with a name.
   func markTime(_ name: String) throws(MediaError) -> MediaTime {

@@ -13,7 +13,13 @@ package final class BlockingThread: Sendable {
     /// SCHED_FIFO if the system permits it (root, or an RLIMIT_RTPRIO); otherwise ordinary
     /// scheduling.
     case realTime
+    /// SCHED_IDLE: runs only if the processors have nothing else to do. Threads that it starts inherit
+    /// this.
+    case idle
   }
+
+  /// `SCHED_IDLE` of sched(7), whose macro Swift does not import.
+  private static let idlePolicy: Int32 = 5
 
   /// Starts a thread that runs `body` once.
   ///
@@ -22,7 +28,15 @@ package final class BlockingThread: Sendable {
     urgency: Urgency = .ordinary, _ body: @escaping @Sendable () -> Void
   ) throws(SystemError) {
     var made = pthread_t()
-    let box = Unmanaged.passRetained(Body(run: body))
+    let box = Unmanaged.passRetained(
+      Body {
+        if urgency == .idle {
+          // A thread may always choose it for itself. A failure only makes the thread less patient.
+          var parameters = sched_param(sched_priority: 0)
+          _ = sched_setscheduler(0, Self.idlePolicy, &parameters)
+        }
+        body()
+      })
     let result = pthread_create(
       &made, nil,
       { argument in

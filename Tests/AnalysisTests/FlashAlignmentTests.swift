@@ -43,7 +43,7 @@ struct FlashAlignmentTests {
       let start = Double.random(in: 0.1..<0.2, using: &random)
       let recordings = [(240.0, 0.0), (120.0, start)].map { rate, start in
         let exposure = Double.random(in: shortest...1, using: &random)
-        return FlashAlignment.edges(
+        return FlashAlignment.light(
           Self.brightness(
             rate: rate, start: start, exposure: exposure, count: Int(rate), light: light, &random))
       }
@@ -70,9 +70,9 @@ struct FlashAlignmentTests {
 
   @Test func `Refuses recordings without a flash or with a blinking light`() throws {
     var random = SeededGenerator(seed: 1)
-    let dark = FlashAlignment.edges(
+    let dark = FlashAlignment.light(
       Self.brightness(rate: 60, start: 0, exposure: 1, count: 60, light: [], &random))
-    #expect(dark.isEmpty)
+    #expect(dark.edges.isEmpty)
     #expect {
       try FlashAlignment.offset(dark, dark, limit: nil, names: ("a", "b"))
     } throws: {
@@ -82,7 +82,7 @@ struct FlashAlignmentTests {
       let start = 0.1 + Double(number) * 0.2
       return start..<start + 0.1
     }
-    let edges = FlashAlignment.edges(
+    let edges = FlashAlignment.light(
       Self.brightness(rate: 60, start: 0, exposure: 1, count: 240, light: blinks, &random))
     #expect {
       try FlashAlignment.offset(edges, edges, limit: nil, names: ("a", "b"))

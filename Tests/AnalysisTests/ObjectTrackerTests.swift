@@ -116,6 +116,61 @@ struct ObjectTrackerTests {
     #expect(overlay.contains("polyline"))
   }
 
+  @Test(arguments: [ObjectTracker.Method.patch, .color])
+  func `An object that left is not replaced by another`(method: ObjectTracker.Method) throws {
+    let scratch = try Scratch()
+    func center(_ frame: Int) -> ImagePoint { ImagePoint(x: 60 + 5.2 * Double(frame), y: 40) }
+    // From frame 40 on, a smaller and paler disk lies on the way of the first one, which is outside.
+    let asset = try PaintedMovie(width: 160, height: 80, rate: 240, count: 150)
+      .write(
+        to: scratch.file("a.mov"),
+        color: { frame, x, y in
+          let own = disk(x, y, center(frame), radius: 8)
+          let other = frame < 40 ? 0 : disk(x, y, ImagePoint(x: 132, y: 44), radius: 5.6) * 0.75
+          let share = max(own, other)
+          return (UInt8(60 + 150 * share), UInt8(70 - 20 * share), UInt8(80 - 50 * share))
+        })
+    let track = try ObjectTracker(method: method)
+      .track(asset, from: .zero, in: PixelBox(x: 48, y: 28, width: 24, height: 24))
+    for point in track.points {
+      let isInside = center(point.index).x < 140
+      if point.index < 14 { #expect(point.position != nil, "\(point)") }
+      if !isInside { #expect(point.position == nil || point.index < 22, "\(point)") }
+    }
+    #expect(!track.isLostThroughout && track.lost.last?.lastIndex == 149)
+  }
+
+  @Test func `Several objects are tracked as each would be alone`() throws {
+    let scratch = try Scratch()
+    let asset = try PaintedMovie(width: 160, height: 80, rate: 240, count: 24)
+      .write(to: scratch.file("a.mov")) { frame, x, y in
+        let one = disk(x, y, ImagePoint(x: 24 + 3 * Double(frame), y: 20), radius: 7)
+        let other = disk(x, y, ImagePoint(x: 130 - 2 * Double(frame), y: 58), radius: 9)
+        return UInt8(50 + 120 * max(one, other))
+      }
+    let objects = [
+      ObjectTracker.MarkedObject(at: .zero, in: PixelBox(x: 14, y: 10, width: 20, height: 20)),
+      .init(at: MediaTime(1, over: 48), in: PixelBox(x: 108, y: 46, width: 24, height: 24)),
+    ]
+    let tracker = ObjectTracker()
+    let end = MediaTime(20, over: 240)
+    let tracks = try tracker.track(asset, objects: objects, until: end)
+    let alone = try objects.map { object in
+      try tracker.track(asset, from: object.time, in: object.box, until: end)
+    }
+    #expect(tracks == alone)
+    #expect(tracks.map { $0.points.first?.index } == [0, 5])
+    #expect(tracks.map { $0.points.last?.index } == [19, 19])
+    #expect(tracks.allSatisfy { $0.lost.isEmpty })
+    let velocity = try #require(tracks[1].velocities()[5])
+    #expect(abs(velocity.x + 480) < 5 && abs(velocity.y) < 5, "\(velocity)")
+    let axes = ImageAxes(.up, imageHeight: 80)
+    #expect(axes.coordinates(of: ImagePoint(x: 3, y: 20)) == ImagePoint(x: 3, y: 60))
+    #expect(axes.coordinates(of: ImageVelocity(x: 1, y: 2)) == ImageVelocity(x: 1, y: -2))
+    let moved = ImageAxes(origin: ImagePoint(x: 10, y: 5), imageHeight: 80)
+    #expect(moved.coordinates(of: ImagePoint(x: 3, y: 20)) == ImagePoint(x: -7, y: 15))
+  }
+
   @Test func `Tracking one of many identical grid crossings is ambiguous`() throws {
     let scratch = try Scratch()
     // A grid of equal lines moves: every crossing looks like every other.

@@ -31,23 +31,66 @@ struct RangeSyntaxTests {
     "A named mark in a range expression stands for its time",
     arguments: [
       ("@run..@hit", "1/1", "5/2"), ("@hit+1", "5/2", "7/2"), ("..@ball hit", "0/1", "3/1"),
-      ("@hit..end", "5/2", "10/1"),
+      ("@hit..end", "5/2", "10/1"), ("@run-0.2..@hit+250ms", "4/5", "11/4"),
+      ("0.5..@hit-1/3", "1/2", "13/6"), ("@hit-1+2", "3/2", "7/2"), ("@run+1", "1/1", "2/1"),
+      ("@a..b..@hit", "2/1", "5/2"), ("@a..b+1", "2/1", "3/1"), ("@run+1+1", "3/2", "5/2"),
+      ("@run+1..@hit", "3/2", "5/2"),
     ])
   func marks(text: String, start: String, end: String) throws {
-    let times = ["run": MediaTime(seconds: 1), "hit": MediaTime(5, over: 2)]
     let written = try TimeRangeExpression(parsing: text)
     #expect(!written.needsFrames && written.description.contains("@"))
     let range = try written.resolved(
       sourceDuration: MediaTime(seconds: 10), frameCount: 2_400,
-      frameTime: { (_) throws(MediaError) in .zero },
-      markTime: { (name) throws(MediaError) in times[name] ?? MediaTime(seconds: 3) })
+      frameTime: { (_) throws(MediaError) in .zero }, markTime: markTime)
     #expect(try range.start.seconds == Rational(parsing: start))
     #expect(try range.end.seconds == Rational(parsing: end))
     #expect(try TimeRangeExpression(parsing: written.description) == written)
     // The name of a mark cannot be resolved in a source without marks.
     #expect(code { _ = try resolved(written) } == .outsideSource)
     #expect(code { _ = try TimeRangeExpression(parsing: "@..1") } == .syntax)
-    #expect(code { _ = try TimeRangeExpression(parsing: "@hit+60f") } == .syntax)
+  }
+
+  @Test(
+    "A range expression counts frames from a mark",
+    arguments: [
+      ("@hit+60f", "5/2", "11/4"), ("@hit-60f..@hit+1f", "9/4", "601/240"),
+      ("@between+1f..end", "601/240", "10/1"), ("@between-0f+2f", "5/2", "301/120"),
+      ("@run..@hit-360f", nil, nil), ("@run-241f..@hit", nil, nil), ("@hit+1801f..end", nil, nil),
+    ] as [(String, String?, String?)])
+  func frames(text: String, start: String?, end: String?) throws {
+    let written = try TimeRangeExpression(parsing: text)
+    #expect(written.needsFrames)
+    #expect(try TimeRangeExpression(parsing: written.description) == written)
+    func resolve() throws(MediaError) -> TimeRange {
+      try written.resolved(
+        sourceDuration: MediaTime(seconds: 10), frameCount: 2_400,
+        frameTime: { (index) throws(MediaError) in MediaTime(index, over: 240) },
+        markTime: markTime)
+    }
+    guard let start, let end else {
+      #expect(code { _ = try resolve() } != nil)
+      return
+    }
+    #expect(try resolve().start.seconds == Rational(parsing: start))
+    #expect(try resolve().end.seconds == Rational(parsing: end))
+  }
+
+  @Test(
+    "Refuses a range of marks that can be read in two ways",
+    arguments: ["@a..@b..@c", "@a..@b..1", "@a..@b.."])
+  func ambiguity(text: String) {
+    #expect(code { _ = try TimeRangeExpression(parsing: text) } == .syntax)
+  }
+
+  /// The marks of the source; the name of one ends like an offset.
+  private func markTime(_ name: String) throws(MediaError) -> MediaTime {
+    let times = [
+      "run": MediaTime(seconds: 1), "hit": MediaTime(5, over: 2), "ball hit": MediaTime(seconds: 3),
+      "a..b": MediaTime(seconds: 2), "run+1": MediaTime(3, over: 2),
+      "between": MediaTime(5_001, over: 2_000),
+    ]
+    guard let time = times[name] else { throw .unknownMark(name, among: times.keys.sorted()) }
+    return time
   }
 
   @Test(

@@ -110,8 +110,20 @@ struct TriggeredTakeTests {
       let mark = try #require(clip.trigger)
       let shown = expected.lastIndex { $0.microseconds <= mark.captureTime.wholeMicroseconds }
       #expect(mark.frameIndex == shown.map(Int64.init))
-      let lines = try Asset(path: clip.path).frameTimingRows()
+      let asset = try Asset(path: clip.path)
+      let lines = asset.frameTimingRows()
       #expect(lines.map(\.sequence) == expected.map { Int64($0.sequence) })
+      // The clip's trigger and earlier ones are marked, if the clip contains their instants.
+      let own = mark.captureTime.wholeMicroseconds
+      let first = expected[0].microseconds
+      let inside = Set(triggers.map(\.microseconds)).filter {
+        $0 >= max(first, own - pre) && $0 < min(own + post, first + clip.duration.wholeMicroseconds)
+      }
+      let marked = asset.marks.map { $0.time.wholeMicroseconds + first }
+      #expect(inside.isSuperset(of: marked))
+      #expect(inside.filter { $0 <= own }.isSubset(of: marked))
+      let names = marked.indices.map { marked.count == 1 ? "trigger" : "trigger\($0 + 1)" }
+      #expect(asset.marks.map(\.name) == names)
       #expect(
         lines.map(\.time.wholeNanoseconds)
           == expected.map {

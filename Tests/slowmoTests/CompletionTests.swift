@@ -64,6 +64,7 @@ struct CompletionTests {
       "slowmo frames \(marked) --at ": " <@mark1> <@mark2>",
       "slowmo retime \(marked) --range @mark1..@": " <@mark1..@mark1> <@mark1..@mark2>",
       "slowmo play \(marked) --range @mark1..@": " <@mark1..@mark1> <@mark1..@mark2>",
+      "slowmo play \(marked) --range @mark1-0.2..@": " <@mark1-0.2..@mark1> <@mark1-0.2..@mark2>",
       "slowmo frames \(marked) --at 1": " <>",
       "slowmo retime \(marked) --ramp @": " <@mark1=> <@mark2=>",
       "slowmo retime \(marked) --ramp ": " <@mark1=> <@mark2=>",

@@ -53,7 +53,7 @@ struct ContractMask {
       "duration_ns", "expected", "stored", "corrupt", "lost_start", "lost_device", "lost_kernel",
       "lost_queue", "lost_writer", "evicted", "unknown", "after_index", "count", "at_ns", "cause",
       "p50_ns", "p95_ns", "p99_ns", "p999_ns", "max_ns", "median_ns", "min_ns", "bit_rate",
-      "samples",
+      "samples", "value",
       "jitter_ns", "bytes",
       "dropped", "frames", "drops", "ignored_triggers", "cpu_ns_per_frame",
       "capture_thread_ns_per_frame", "writer_thread_ns_per_frame", "peak_memory_bytes", "kernel",

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The rotation of images that `frames` exports, and the time `end`.
+/// The images and the table rows that `frames` exports: their rotation and selection, and the time `end`.
 struct FrameImageTests {
   private let scratch: Scratch
 
@@ -70,6 +70,22 @@ struct FrameImageTests {
     for time in ["0.12", "6f", "1m"] {
       let outside = try await slowmo("frames", clip, "--at", time, "-o", scratch.file("no.png"))
       #expect(outside.status == 64, "\(time)")
+    }
+  }
+
+  @Test func `The table lists the frames that a selection chooses`() async throws {
+    let clip = scratch.file("clip.mov")
+    try MovieRecipe.constant(50, count: 6).write(to: clip)
+    let selections: [([String], [Int])] = [
+      ([], [0, 1, 2, 3, 4, 5]), (["--range", "0.03..0.08"], [1, 2, 3]), (["--step", "4"], [0, 4]),
+      (["--at", "end", "--at", "0"], [5, 0]), (["--range", "2f..", "--step", "2"], [2, 4]),
+    ]
+    for (options, indices) in selections {
+      let finished = try await run(
+        slowmoPath, ["frames", clip, "--csv", "-", "--progress", "none"] + options)
+      let rows = finished.output.split(separator: "\n")
+      #expect(rows.first == "index,pts_ns,capture_ns,sequence,duration_ns,lost_before,duplicate")
+      #expect(rows.dropFirst().map { Int($0.prefix { $0 != "," }) } == indices, "\(options)")
     }
   }
 }

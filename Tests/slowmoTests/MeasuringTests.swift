@@ -27,7 +27,9 @@ struct MeasuringTests {
     #expect(document["frame_count"] as? Int == count && document["found_count"] as? Int == count)
     #expect((document["lost"] as? [Any])?.isEmpty == true)
     let lines = try String(contentsOfFile: csv, encoding: .utf8).split(separator: "\n")
-    #expect(lines[0] == "index,pts_ns,x,y,score,x_m,y_m,speed_mps,speed_uncertainty_mps")
+    #expect(
+      lines[0] == "index,pts_ns,x,y,score,x_m,y_m,speed_mps,speed_uncertainty_mps,object,seconds,"
+        + "capture_ns,vx_mps,vy_mps")
     #expect(lines.count == count + 1)
     var (farthest, covered) = (0.0, 0)
     // The tracked patch is the ball in a box that is not exactly centered on it.
@@ -52,6 +54,58 @@ struct MeasuringTests {
     #expect(try String(contentsOfFile: scratch.file("path.svg"), encoding: .utf8).contains("<svg"))
   }
 
+  @Test func `Several objects share a table with axes of the user`() async throws {
+    let take = try await Takes.plain()
+    let line = [
+      "track", take, "--until", "0.3", "--at", "0.2", "--box", "176,103,32,32", "--at", "48f",
+      "--box", "176,103,32,32", "--scale", "57.7=0.5m", "--json",
+    ]
+    let plain = try await run(slowmoPath, line).document()
+    let objects = try #require(plain["objects"] as? [[String: Any]])
+    #expect(objects.map { $0["object"] as? Int } == [1, 2])
+    let points = try #require(objects[0]["points"] as? NSArray)
+    #expect(points == plain["points"] as? NSArray && points == objects[1]["points"] as? NSArray)
+    let turned = try await run(
+      slowmoPath, line + ["--y-axis", "up", "--origin-point", "192,221"]
+    ).document()
+    func values(_ document: [String: Any], _ key: String) -> [Double?] {
+      (document["points"] as? [[String: Any]] ?? []).map { $0[key] as? Double }
+    }
+    for (down, up) in zip(values(plain, "y"), values(turned, "y")) {
+      #expect(abs((down ?? 0) + (up ?? 0) - 221) < 1e-6)
+    }
+    for (down, up) in zip(values(plain, "vy_mps"), values(turned, "vy_mps")) {
+      // Both are printed in decimal.
+      #expect((down == nil) == (up == nil) && abs((down ?? 0) + (up ?? 0)) < 1e-12)
+    }
+    #expect(values(plain, "seconds").first == 0.2)
+    let rising = try #require(values(turned, "vy_mps")[5])
+    #expect(abs(rising - 1.226 * 4 * (1 - 2 * (0.2 + 5 / 240.0))) < 0.1)
+  }
+
+  @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
+  func `An object that is lost in all frames keeps its table`() async throws {
+    let scratch = try Scratch()
+    let clip = scratch.file("clip.mov")
+    let box = "drawbox=x=20:y=20:w=20:h=14:color=white:t=fill:enable='eq(n,0)'"
+    let made = try await run(
+      "ffmpeg",
+      [
+        "-v", "error", "-f", "lavfi", "-i", "color=gray:size=96x64:rate=60:d=0.1", "-vf", box,
+        "-c:v", "mjpeg", "-q:v", "2", clip,
+      ])
+    try #require(made.status == 0, "\(made.errors)")
+    let finished = try await slowmo(
+      "track", clip, "--at", "0", "--box", "14,14,32,26", "--csv", scratch.file("a.csv"), "--json")
+    let table = try String(contentsOfFile: scratch.file("a.csv"), encoding: .utf8)
+    let document = try finished.document()
+    #expect(document["found_count"] as? Int == 1)
+    #expect(finished.status == 65, "\(finished.errors)")
+    let error = try #require(document["error"] as? [String: Any])
+    #expect(error["code"] as? String == "object_lost")
+    #expect(document["frame_count"] as? Int == 6 && table.split(separator: "\n").count == 7)
+  }
+
   @Test func `Two recordings are aligned by their audio and exported`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
@@ -70,6 +124,20 @@ struct MeasuringTests {
     let exported = try await slowmo(
       "edit", project, "-o", scratch.file("both.mov"), "--fps", "30", "--json")
     #expect(exported.status == 0, "\(exported.errors)")
+    // The recording below is named, and both are shown side by side.
+    #expect(exported.errors.contains("late.mov) is hidden by the track above"))
+    let compared = try await slowmo(
+      "compare", project, "-o", scratch.file("side.mp4"), "--fps", "10", "--json")
+    #expect(compared.status == 0, "\(compared.errors)")
+    let side = try compared.document()
+    let clips = try #require(side["clips"] as? [[String: Any]])
+    let names = clips.compactMap { $0["file"] as? String }.map { $0.split(separator: "/").last }
+    #expect(names == ["plain.mov", "late.mov"])
+    #expect(clips[0]["at_ns"] as? Int == offset && clips[1]["at_ns"] as? Int == 0)
+    #expect(side["frame_count"] as? Int == 28 && side["width"] as? Int == 640)
+    let refused = try await slowmo(
+      "compare", project, "-o", scratch.file("x.mp4"), "--fps", "10", "--at", "1")
+    #expect(refused.status == 64)
     let info = try await slowmo("info", scratch.file("both.mov"), "--json").document()
     let duration = try #require(info["duration_ns"] as? Int)
     #expect(abs(duration - 2_800_000_000) < 34_000_000)
@@ -109,6 +177,11 @@ struct MeasuringTests {
       (["track", take, "--at", "0", "--box", "310,0,20,20"], 64, "outside_source"),
       (["track", take, "--at", "0", "--box", "20,225,9,9"], 65, "ambiguous_match"),
       (["track", take, "--at", "0", "--box", "20,225,9"], 64, "usage"),
+      (["track", take, "--box", "20,225,9,9"], 64, "usage"),
+      (["track", take, "--at", "0", "--at", "1", "--box", "0,0,20,20"], 64, "usage"),
+      (
+        ["track", take, "--at", "0", "--box", "0,0,20,20", "--origin-point", "1"], 64, "usage"
+      ),
       (
         ["track", take, "--at", "0", "--box", "0,0,20,20", "--scale", "0=1m"], 64, "usage"
       ),

@@ -71,11 +71,56 @@ import Testing
     let info = try await slowmo("info", scratch.file("clip.mov"), "--json").document()
     let video = try #require(info["video"] as? [String: Any])
     #expect(video["frame_count"] as? Int == 120)
+    let marks = try #require(info["marks"] as? [[String: Any]])
+    #expect(marks.count == 1 && marks[0]["name"] as? String == "trigger")
+    #expect(marks[0]["at_ns"] as? Int == mark["at_ns"] as? Int)
+    #expect(marks[0]["frame_index"] as? Int == 60)
     // The metadata of the clip has the source and the time of the trigger.
     let metadata = try #require(info["metadata"] as? [String: String])
     let tag = try #require(metadata["com.overcrank.recording"])
     #expect(tag.contains("\"trigger\":{\"capture_ns\":"))
     #expect(tag.contains("\"source\":\"\(source)\""))
+  }
+
+  @Test func `A preset slows down the trigger at 30 fps`() async throws {
+    let scratch = try Scratch()
+    let finished = try await record(
+      "-o clip.mov --pre 500ms --post 500ms --trigger signal --exec 'echo {trigger} \"{trigger}\" >at'",
+      in: scratch, then: "kill -USR1 $take")
+    try #require(finished.status == 0, "\(finished.errors)")
+    let mark = try #require(try finished.document()["trigger"] as? [String: Any])
+    let seconds = try #require(mark["at_ns"] as? Int64)
+    let times = try String(contentsOfFile: scratch.file("at"), encoding: .utf8)
+      .split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
+    #expect(times.map { Int64(($0 * 1e9).rounded()) } == [seconds, seconds])
+
+    func retime(_ options: String...) async throws -> [String: Any] {
+      let finished = try await run(
+        slowmoPath, ["retime", "clip.mov", "--json", "--progress", "none"] + options,
+        in: scratch.path)
+      #expect(finished.status == 0, "\(finished.errors)")
+      return try finished.document()
+    }
+    let plan = try await retime("-o", "a.mp4", "--preset", "impact", "--dry-run")
+    let wanted = try await retime(
+      "-o", "a.mp4", "--preset", "impact", "--at", times[0].description, "--fps", "30", "--dry-run")
+    #expect(plan["plan"] as? NSArray == wanted["plan"] as? NSArray)
+    #expect(plan["frames_encoded"] as? Int == wanted["frames_encoded"] as? Int)
+    let copy = try await retime("-o", "a.mov", "--preset", "impact", "--copy", "--dry-run")
+    #expect(copy["frames_encoded"] as? Int == 0)
+    let project = try await retime("-o", "a.otio", "--preset", "impact")
+    #expect(project["frames_encoded"] is NSNull && project["file"] as? String == "a.otio")
+    let around = try await slowmo(
+      "frames", "clip.mov", "--range", "@trigger-4f..@trigger+4f", "--csv", "-", in: scratch.path)
+    #expect(around.output.split(separator: "\n").count == 9, "\(around.errors)")
+  }
+
+  @Test func `A preset without a time needs exactly one trigger`() async throws {
+    let scratch = try Scratch()
+    let take = try await Takes.plain()
+    let missing = try await slowmo(
+      "retime", take, "-o", scratch.file("a.mp4"), "--preset", "impact")
+    #expect(missing.status == 64 && missing.errors.contains("has no trigger"), "\(missing.errors)")
   }
 
   @Test func `The --exec command runs for the clip of each trigger`() async throws {

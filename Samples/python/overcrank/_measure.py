@@ -26,6 +26,10 @@ class TrackedPoint:
         y_m: ``y`` in meters, or None without a scale.
         speed_mps: The speed in meters per second of real time, or None.
         speed_uncertainty_mps: Half the width of the 95 % interval of the speed, or None.
+        seconds: The capture time since the first frame of the movie, in seconds, or None.
+        capture_ns: The capture time of the frame, in nanoseconds, or None.
+        vx_mps: The velocity to the right in meters per second, or None.
+        vy_mps: The velocity downward in meters per second, or None.
     """
 
     index: int
@@ -38,6 +42,10 @@ class TrackedPoint:
     y_m: float | None
     speed_mps: float | None
     speed_uncertainty_mps: float | None
+    seconds: float | None
+    capture_ns: int | None
+    vx_mps: float | None
+    vy_mps: float | None
 
     @property
     def time(self) -> float:

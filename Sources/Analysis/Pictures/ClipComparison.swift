@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankAssets
+public import OvercrankEditing
 public import OvercrankExport
 public import OvercrankMediaCore
 
@@ -16,13 +17,59 @@ public struct ClipComparison: Sendable {
     public let origin: MediaTime
     /// The capture times of the movie.
     public let clock: CaptureClock?
+    /// The part of the movie that is shown, in the movie's time; nil for all of it.
+    public let range: TimeRange?
 
     /// Creates a clip.
     ///
     /// Without a clock, it is the one that the file states, or its own times.
-    public init(_ asset: Asset, origin: MediaTime = .zero, clock: CaptureClock? = nil) {
-      (self.asset, self.origin) = (asset, origin)
+    public init(
+      _ asset: Asset, origin: MediaTime = .zero, clock: CaptureClock? = nil,
+      range: TimeRange? = nil
+    ) {
+      (self.asset, self.origin, self.range) = (asset, origin, range)
       self.clock = clock ?? (try? asset.captureClock()) ?? (try? asset.captureClock(.file))
+    }
+
+    /// Creates a clip from a track of a project, which has one segment at a constant speed.
+    ///
+    /// The clip plays in real time, whatever that speed.
+    ///
+    /// - Parameters:
+    ///   - track: The track.
+    ///   - instant: A time of the project at which all tracks show a movie. The clips are aligned there.
+    ///   - assets: The movies of the project.
+    ///   - clock: Returns the capture times of a movie.
+    /// - Throws: `MediaError` with `.unsupportedSource` for another track, or an error of `clock`.
+    public init(
+      _ track: CompositionTrack, at instant: MediaTime, of assets: [Asset],
+      clock: (Asset) throws(MediaError) -> CaptureClock?
+    ) throws(MediaError) {
+      let shown = track.segments.filter { !$0.isEmpty }
+      guard let segment = shown.first, shown.count == 1, let source = segment.source,
+        let asset = assets.first(where: { $0.path == source.path }),
+        let mapping = segment.mapping, !mapping.isReversed, mapping.sourceStart < mapping.sourceEnd,
+        mapping.motion == .constant
+      else {
+        throw MediaError(
+          .unsupportedSource,
+          "a track of the project has \(shown.count) clips, or a clip that does not play forward at "
+            + "one speed",
+          recovery: "export each track first, and compare the movies")
+      }
+      let range = try TimeRange(
+        start: MediaTime(mapping.sourceStart), end: MediaTime(mapping.sourceEnd))
+      let speed = range.duration / segment.target.duration
+      let origin = mapping.sourceStart + (instant - segment.target.start) * speed
+      self.init(asset, origin: try MediaTime(origin), clock: try clock(asset), range: range)
+    }
+
+    /// The real times at which the range begins and ends, after the instant of alignment.
+    fileprivate var shown: (start: Rational, end: Rational)? {
+      guard let range, let clock, let origin = clock.seconds(at: origin),
+        let start = clock.seconds(at: range.start), let end = clock.seconds(at: range.end)
+      else { return nil }
+      return (start - origin, end - origin)
     }
   }
 
@@ -106,8 +153,9 @@ public struct ClipComparison: Sendable {
           recovery: "it ends at \(clip.asset.duration.displayText) s")
       }
       lines.append(line)
-      start = start.map { max($0, line.start) } ?? line.start
-      end = end.map { min($0, line.end) } ?? line.end
+      let shown = clip.shown
+      start = [start, line.start, shown?.start].compactMap(\.self).max()
+      end = [end, line.end, shown?.end].compactMap(\.self).min()
     }
     guard let start, let end, start < end, end.isValid else {
       throw MediaError(

@@ -16,14 +16,6 @@ struct AudioAlignment {
     let coarse: [Float]
   }
 
-  /// The least height of a correlation peak that counts as a match, in standard deviations of the
-  /// correlation at other offsets.
-  ///
-  /// Among a million offsets of noise, the highest peak is at 5 standard deviations.
-  static let minimumHeight = 9.0
-  /// The greatest height of the second-best correlation peak, relative to the best peak, for a
-  /// match that is not ambiguous.
-  static let greatestRival = 0.85
   /// The sampling rate of the coarse search in hertz.
   static let coarseRate = 8_000
 
@@ -35,17 +27,76 @@ struct AudioAlignment {
     (self.first, self.second, rate) = (first, second, Double(sampleRate))
   }
 
-  /// Measures the offset between the two recordings.
+  /// The result of the coarse search.
+  struct Search {
+    /// The evidence, with offsets in samples of the coarse rate.
+    let evidence: CoarseAlignment.Evidence
+    /// The time in the second signal for which the offsets were found, in seconds.
+    let center: Double
+  }
+
+  /// Searches the offsets at which the signals agree.
+  ///
+  /// `limit` is the greatest offset in seconds; nil for any.
+  func search(limit: Double?) -> Search {
+    let (a, b) = (first.coarse, second.coarse)
+    let limit = limit.map { Int(min($0, 1e6) * Double(Self.coarseRate)) }
+    // In a long recording, clocks drift apart by more than a period of the audio, which blurs the
+    // peak. So the loudest 30 s are searched first, and the whole recording only if they do not
+    // match.
+    let length = 30 * Self.coarseRate
+    if b.count > 2 * length {
+      let start = Self.loudest(b, length)
+      let part = Array(b[start..<start + length])
+      let found = CoarseAlignment(
+        a, part, limit: limit, origin: start, neighborhood: Self.neighborhood
+      )
+      .evidence.moved(by: -start)
+      let center = Double(start + length / 2) / Double(Self.coarseRate)
+      switch found {
+      case .one, .several: return Search(evidence: found, center: center)
+      case .none, .contradiction: break
+      }
+    }
+    let found = CoarseAlignment(a, b, limit: limit, origin: 0, neighborhood: Self.neighborhood)
+      .evidence
+    return Search(evidence: found, center: center(at: found.best?.offset ?? 0))
+  }
+
+  /// The middle of the common part at an offset, in seconds of the second signal.
+  func center(at offset: Int) -> Double {
+    let (a, b) = (first.coarse.count, second.coarse.count)
+    return Double(max(0, -offset) + min(b, a - offset)) / 2 / Double(Self.coarseRate)
+  }
+
+  /// Offsets this near to each other belong to one peak, in samples of the coarse rate.
+  static let neighborhood = 160
+
+  /// Measures the offset.
   ///
   /// `limit` is the greatest offset in seconds; nil for any. `names` are the two recordings, for
   /// messages.
   ///
   /// - Throws: `MediaError` with `.nothingInCommon` or `.ambiguousMatch`.
   func offset(limit: Double?, names: (String, String)) throws(MediaError) -> RecordingOffset {
-    let (coarse, center) = try coarseOffset(limit, names)
-    let middle = Double(coarse.offset) / Double(Self.coarseRate)
+    let search = search(limit: limit)
+    switch search.evidence {
+    case .none, .contradiction: throw .nothingInCommon(names, "the audio of")
+    case .several(let peaks): throw .ambiguousAudio(names, peaks.count)
+    case .one(let peak, let rival):
+      return try offset(at: peak, center: search.center, rival: rival, names: names)
+    }
+  }
+
+  /// Measures the offset near a peak of the coarse search.
+  ///
+  /// - Throws: `MediaError` with `.nothingInCommon` if no block matches there.
+  func offset(
+    at peak: CoarseAlignment.Peak, center: Double, rival: Double, names: (String, String)
+  ) throws(MediaError) -> RecordingOffset {
+    let middle = Double(peak.offset) / Double(Self.coarseRate)
     let blocks = blockStarts(around: middle).compactMap {
-      match($0, around: middle, center: center, coarse.isInverted)
+      match($0, around: middle, center: center, peak.isInverted)
     }
     guard !blocks.isEmpty else { throw .nothingInCommon(names, "the audio of") }
     let start = max(0, -middle)
@@ -57,7 +108,7 @@ struct AudioAlignment {
     if points.count >= 6, let line = WeightedLine(points), line.points.count >= 6 {
       return RecordingOffset(
         offset: line.value(at: time), uncertainty: line.uncertainty(at: time), method: .audio,
-        confidence: 1 - coarse.rival, time: time, drift: line.slope * 1e6,
+        confidence: 1 - rival, time: time, drift: line.slope * 1e6,
         matchCount: line.points.count)
     }
     // With too few blocks for a line, the uncertainty follows from the noise in the blocks.
@@ -65,46 +116,9 @@ struct AudioAlignment {
     return RecordingOffset(
       offset: points.reduce(0) { $0 + $1.weight * $1.y } / weight,
       uncertainty: ConfidenceInterval.factor / weight.squareRoot(), method: .audio,
-      confidence: 1 - coarse.rival,
+      confidence: 1 - rival,
       time: points.reduce(0) { $0 + $1.weight * $1.x } / weight, drift: nil,
       matchCount: points.count)
-  }
-
-  /// Returns the offset in samples of the coarse rate, and the time in the second signal, in
-  /// seconds, at which the offset was measured.
-  private func coarseOffset(
-    _ limit: Double?, _ names: (String, String)
-  ) throws(MediaError) -> (CoarseAlignment, center: Double) {
-    let (a, b) = (first.coarse, second.coarse)
-    let limit = limit.map { Int(min($0, 1e6) * Double(Self.coarseRate)) }
-    // In a long recording, clocks drift apart by more than a period of the audio, which blurs the
-    // peak. So the loudest 30 s are searched first, and the whole recording only if these 30 s do
-    // not match.
-    let length = 30 * Self.coarseRate
-    var best: CoarseAlignment?
-    var center = Double(b.count) / 2
-    if b.count > 2 * length {
-      let start = Self.loudest(b, length)
-      let part = Array(b[start..<start + length])
-      best = CoarseAlignment(a, part, limit: limit, origin: start, neighborhood: 160)
-        .map { CoarseAlignment(moving: $0, by: -start) }
-      center = Double(start + length / 2)
-    }
-    if best.map({ $0.height < Self.minimumHeight }) ?? true {
-      best = CoarseAlignment(a, b, limit: limit, origin: 0, neighborhood: 160)
-      let offset = best?.offset ?? 0
-      center = Double(max(0, -offset) + min(b.count, a.count - offset)) / 2
-    }
-    guard let best, best.height >= Self.minimumHeight else {
-      throw .nothingInCommon(names, "the audio of")
-    }
-    guard best.rival <= Self.greatestRival else {
-      throw MediaError(
-        .ambiguousMatch,
-        "the audio of \(names.0) and \(names.1) matches at several offsets, because it repeats",
-        recovery: "clap once near both microphones, or state the greatest possible offset")
-    }
-    return (best, center / Double(Self.coarseRate))
   }
 
   /// Returns the start of the part of a given length that has the most energy, in steps of half a
@@ -124,7 +138,7 @@ struct AudioAlignment {
   private struct Block {
     /// The middle of the block in the second signal, in seconds.
     let time: Double
-    /// The time of the match in the first signal minus ``time``, in seconds.
+    /// The offset in seconds.
     let offset: Double
     /// The standard deviation of the offset due to noise, in seconds.
     let deviation: Double
@@ -216,10 +230,31 @@ struct AudioAlignment {
   }
 }
 
-extension CoarseAlignment {
-  fileprivate init(moving other: CoarseAlignment, by distance: Int) {
-    offset = other.offset + distance
-    (isInverted, height, rival) = (other.isInverted, other.height, other.rival)
+extension CoarseAlignment.Evidence {
+  /// The peak with the greatest correlation.
+  var best: CoarseAlignment.Peak? {
+    switch self {
+    case .none, .contradiction: nil
+    case .several(let peaks): peaks.first
+    case .one(let peak, _): peak
+    }
+  }
+
+  /// Whether both signals are audible.
+  var isHeard: Bool { if case .none = self { false } else { true } }
+
+  /// The evidence with other offsets, for a part of a recording.
+  fileprivate func moved(by distance: Int) -> Self {
+    func moved(_ peak: CoarseAlignment.Peak) -> CoarseAlignment.Peak {
+      var peak = peak
+      peak.offset += distance
+      return peak
+    }
+    return switch self {
+    case .none, .contradiction: self
+    case .several(let peaks): .several(peaks.map(moved))
+    case .one(let peak, let rival): .one(moved(peak), rival: rival)
+    }
   }
 }
 
@@ -228,5 +263,14 @@ extension MediaError {
     MediaError(
       .nothingInCommon, "\(what) \(names.0) and \(names.1) has nothing in common",
       recovery: "choose recordings of the same event, with a clap or a flash in all of them")
+  }
+
+  static func ambiguousAudio(_ names: (String, String), _ count: Int) -> MediaError {
+    MediaError(
+      .ambiguousMatch,
+      count > 1
+        ? "the audio of \(names.0) and \(names.1) matches at several offsets, because it repeats"
+        : "too little of the audio of \(names.0) and \(names.1) agrees to be certain of an offset",
+      recovery: "clap once near both microphones, or state the greatest possible offset")
   }
 }

@@ -2,24 +2,61 @@
 
 import OvercrankRetiming
 
-/// The offset between two signals to about one sample, by a whitened cross-correlation over all
-/// offsets.
+/// The offsets between two signals to about one sample, by a whitened cross-correlation over all offsets.
 ///
-/// Each band of frequencies counts nearly the same, so a hum or a tone cannot hide the rest.
+/// Each band of frequencies counts nearly the same, so a hum or a tone cannot hide the rest. The greatest
+/// sum alone proves nothing: audio that repeats has the more of it, the longer the signals overlap. So the
+/// correlation coefficient of the overlap counts, too, and other offsets with about the same one.
 struct CoarseAlignment {
-  /// The position of the second signal's first sample in the first signal.
-  let offset: Int
-  /// Whether one of the two signals is inverted relative to the other.
-  let isInverted: Bool
-  /// The height of the best correlation peak, in standard deviations of the correlation at the
-  /// other offsets.
-  let height: Double
-  /// The height of the second-best correlation peak relative to the best peak.
-  let rival: Double
+  /// An offset at which the signals correlate.
+  struct Peak {
+    /// The position of the second signal's first sample in the first signal.
+    var offset: Int
+    /// Whether one of the two signals is inverted relative to the other.
+    let isInverted: Bool
+    /// The correlation, relative to the greatest one.
+    let share: Double
+    /// The magnitude of the correlation coefficient of the overlap, from 0 to 1.
+    let coefficient: Double
+  }
+
+  /// The evidence of the signals for an offset.
+  enum Evidence {
+    /// One of them is silent, or they are too short.
+    case none
+    /// They have nothing in common.
+    case contradiction
+    /// They agree at these offsets, the greatest correlation first, but at none of them certainly.
+    case several([Peak])
+    /// They agree at one offset.
+    case one(Peak, rival: Double)
+  }
+
+  let evidence: Evidence
+
+  /// The least height of the greatest correlation, in standard deviations of the others.
+  ///
+  /// The highest of a million offsets of noise is 5 standard deviations high.
+  private static let minimumHeight = 9.0
+  /// The least number of standard deviations of unrelated audio by which the samples of the overlap must
+  /// agree, and a lower one with a coefficient that unrelated claps do not reach.
+  ///
+  /// Claps of two recordings without a common event line up somewhere, but differ in their waveforms.
+  private static let minimumAgreement = (alone: 6.0, withCoefficient: 3.2)
+  private static let minimumCoefficient = 0.6
+  /// As ``minimumCoefficient``, if the caller limits the offset.
+  private static let minimumLimitedCoefficient = 0.5
+  /// The least coefficient and correlation of a rival, relative to those of the greatest correlation.
+  ///
+  /// In audio that repeats at least once, the neighbors of an offset have half of its correlation. In
+  /// irregular claps that are all alike, they have at most a third.
+  private static let rivalCoefficient = 0.85
+  private static let rivalShare = 0.4
+  /// As above, for the offsets that audio without a certain offset permits.
+  private static let possibleCoefficient = 0.7
+  private static let possibleShare = 0.1
 
   /// Searches all offsets at which the signals overlap, or those within a limit.
-  ///
-  /// Nil for signals that are silent or do not overlap within the limit.
   ///
   /// - Parameters:
   ///   - first: The signal that is searched.
@@ -27,79 +64,195 @@ struct CoarseAlignment {
   ///   - limit: The greatest distance of the offset from `origin`, in samples; nil for any.
   ///   - origin: The offset of the two recordings' starts, which is not zero if `second` is a part
   ///     of its recording.
-  ///   - neighborhood: The greatest distance in samples from the best offset at which an offset
-  ///     still belongs to the best peak.
-  init?(_ first: [Float], _ second: [Float], limit: Int?, origin: Int, neighborhood: Int) {
-    guard first.count > 16, second.count > 16 else { return nil }
-    let scores = Self.correlation(first, second)
-    let count = scores.count
-    // An overlap of less than 1/16 of the shorter signal may match by chance.
+  ///   - neighborhood: Offsets this near to each other belong to one peak.
+  init(_ first: [Float], _ second: [Float], limit: Int?, origin: Int, neighborhood: Int) {
+    guard first.count > 16, second.count > 16, let whitened = WhitenedPair(first, second) else {
+      evidence = .none
+      return
+    }
+    // A shorter overlap may match by chance.
     let least = min(first.count, second.count) / 16
     var (from, to) = (least - second.count, first.count - least)
     if let limit { (from, to) = (max(from, origin - limit), min(to, origin + limit)) }
-    guard from <= to else { return nil }
-    func score(_ offset: Int) -> Float { scores[offset < 0 ? offset + count : offset] }
+    guard from <= to else {
+      evidence = .contradiction
+      return
+    }
     var best = from
-    for offset in from...to where abs(score(offset)) > abs(score(best)) { best = offset }
-    let peak = abs(score(best))
-    guard peak > 0, peak.isFinite else { return nil }
-    var (squares, others, next): (Double, Int, Float) = (0, 0, 0)
-    for offset in from...to where abs(offset - best) > neighborhood {
-      let value = abs(score(offset))
-      squares += Double(value * value)
-      others += 1
-      next = max(next, value)
+    for offset in from...to
+    where abs(whitened.correlation(at: offset)) > abs(whitened.correlation(at: best)) {
+      best = offset
     }
-    if others < 64 {
-      // A narrow limit leaves too few offsets to estimate the noise, so the noise is estimated from
-      // all offsets.
-      squares = scores.reduce(0) { $0 + Double($1 * $1) } - Double(peak * peak)
-      others = count - 1
+    let peak = abs(whitened.correlation(at: best))
+    guard peak > 0, peak.isFinite else {
+      evidence = .none
+      return
     }
-    let noise = (squares / Double(max(1, others))).squareRoot()
-    offset = best
-    isInverted = score(best) < 0
-    height = noise > 0 ? Double(peak) / noise : .infinity
-    rival = Double(next / peak)
+    let noise = whitened.noise(from: from, to: to, beside: best, neighborhood)
+    let coefficient = whitened.coefficient(at: best)
+    let isHigh = Double(peak) >= Self.minimumHeight * noise
+    guard isHigh else {
+      evidence = .contradiction
+      return
+    }
+    // The offsets that explain the recordings about as well, one for each peak.
+    var peaks: [Peak] = []
+    let lowest = max(Double(peak) * Self.possibleShare, Self.minimumHeight * noise * 2 / 3)
+    for offset in from...to {
+      let value = whitened.correlation(at: offset)
+      let height = Double(abs(value))
+      guard height >= lowest else { continue }
+      let found = whitened.coefficient(at: offset)
+      guard found >= coefficient * Self.possibleCoefficient else { continue }
+      let candidate = Peak(
+        offset: offset, isInverted: value < 0, share: height / Double(peak), coefficient: found)
+      if let last = peaks.last, offset - last.offset <= neighborhood {
+        if height > last.share * Double(peak) { peaks[peaks.count - 1] = candidate }
+      } else {
+        peaks.append(candidate)
+      }
+    }
+    let rivals = peaks.filter {
+      abs($0.offset - best) > neighborhood && $0.share >= Self.rivalShare
+        && $0.coefficient >= coefficient * Self.rivalCoefficient
+    }
+    let agreement = whitened.agreement(at: best)
+    let isCertain =
+      agreement >= Self.minimumAgreement.alone
+      || (limit == nil
+        ? coefficient >= Self.minimumCoefficient
+          && agreement >= Self.minimumAgreement.withCoefficient
+        : coefficient >= Self.minimumLimitedCoefficient)
+    guard rivals.isEmpty, isCertain else {
+      evidence = .several(peaks.sorted { $0.share > $1.share })
+      return
+    }
+    let found = Peak(
+      offset: best, isInverted: whitened.correlation(at: best) < 0, share: 1,
+      coefficient: coefficient)
+    let second = peaks.filter { abs($0.offset - best) > neighborhood }.map {
+      $0.share * min(1, $0.coefficient / coefficient)
+    }
+    evidence = .one(found, rival: second.max() ?? noise / Double(peak))
   }
+}
 
-  /// The whitened circular cross-correlation, long enough for all offsets.
-  private static func correlation(_ first: [Float], _ second: [Float]) -> [Float] {
+/// Two signals with about the same power in each band of frequencies, and their cross-correlation.
+private struct WhitenedPair {
+  private let first: [Float]
+  private let second: [Float]
+  private let correlations: [Float]
+  /// The sums of the squares before each sample.
+  private let energies: (first: [Double], second: [Double])
+
+  /// Whitens two signals; nil for silence.
+  init?(_ first: [Float], _ second: [Float]) {
     let count = FourierTransform.length(for: first.count + second.count)
     let transform = FourierTransform(count: count)
     // Both signals are real, so one transform holds both spectra.
-    var real = tapered(first) + [Float](repeating: 0, count: count - first.count)
-    var imaginary = tapered(second) + [Float](repeating: 0, count: count - second.count)
+    var real = Self.tapered(first) + [Float](repeating: 0, count: count - first.count)
+    var imaginary = Self.tapered(second) + [Float](repeating: 0, count: count - second.count)
     transform.transform(&real, &imaginary)
-    var (crossReal, crossImaginary) = (
-      [Float](repeating: 0, count: count), [Float](repeating: 0, count: count)
-    )
-    var powers = ([Double](repeating: 0, count: count), [Double](repeating: 0, count: count))
-    for index in 0..<count {
+    func spectra(_ index: Int) -> (a: (Float, Float), b: (Float, Float)) {
       let mirror = (count - index) & (count - 1)
-      let (a, b) = (
+      return (
         (real[index] + real[mirror], imaginary[index] - imaginary[mirror]),
         (imaginary[index] + imaginary[mirror], real[mirror] - real[index])
       )
-      crossReal[index] = a.0 * b.0 + a.1 * b.1
-      crossImaginary[index] = a.1 * b.0 - a.0 * b.1
+    }
+    var powers = ([Double](repeating: 0, count: count), [Double](repeating: 0, count: count))
+    for index in 0..<count {
+      let (a, b) = spectra(index)
       powers.0[index] = Double(a.0 * a.0 + a.1 * a.1)
       powers.1[index] = Double(b.0 * b.0 + b.1 * b.1)
     }
     // Divides by the mean power over about 50 Hz. If each frequency were divided by its own power,
     // audio that repeats would match only at the offset at which the ends of both signals meet.
     let width = max(1, count / 320)
-    guard let one = mean(powers.0, width), let other = mean(powers.1, width) else {
-      return [Float](repeating: 0, count: count)
+    guard let one = Self.mean(powers.0, width), let other = Self.mean(powers.1, width) else {
+      return nil
     }
+    var cross = (
+      real: [Float](repeating: 0, count: count), imaginary: [Float](repeating: 0, count: count)
+    )
+    var both = cross
     for index in 0..<count {
-      let scale = Float(1 / (one[index] * other[index]).squareRoot())
-      crossReal[index] *= scale
-      crossImaginary[index] *= scale
+      var (a, b) = spectra(index)
+      let (scaleA, scaleB) = (
+        Float(1 / one[index].squareRoot()), Float(1 / other[index].squareRoot())
+      )
+      a = (a.0 * scaleA, a.1 * scaleA)
+      b = (b.0 * scaleB, b.1 * scaleB)
+      cross.real[index] = a.0 * b.0 + a.1 * b.1
+      cross.imaginary[index] = a.1 * b.0 - a.0 * b.1
+      // The first signal is the real part of the inverse transform, and the second the imaginary one.
+      (both.real[index], both.imaginary[index]) = (a.0 - b.1, a.1 + b.0)
     }
-    // Exchanging the real and the imaginary part makes this the inverse transform.
-    transform.transform(&crossImaginary, &crossReal)
-    return crossReal
+    // The inverse transform: the arrays are exchanged. Without its factor, all values are `count`
+    // times as great.
+    transform.transform(&cross.imaginary, &cross.real)
+    transform.transform(&both.imaginary, &both.real)
+    correlations = cross.real.map { $0 / Float(count) }
+    self.first = both.real.prefix(first.count).map { $0 / Float(count) }
+    self.second = both.imaginary.prefix(second.count).map { $0 / Float(count) }
+    energies = (Self.sums(self.first), Self.sums(self.second))
+  }
+
+  private static func sums(_ samples: [Float]) -> [Double] {
+    var sum = 0.0
+    return [0]
+      + samples.map { sample in
+        sum += Double(sample * sample)
+        return sum
+      }
+  }
+
+  /// The correlation if the second signal begins at an offset in the first.
+  func correlation(at offset: Int) -> Float {
+    correlations[offset < 0 ? offset + correlations.count : offset]
+  }
+
+  /// The part of the first signal that overlaps with the second.
+  private func overlap(_ offset: Int) -> Range<Int> {
+    let start = max(0, offset)
+    return start..<max(start, min(first.count, second.count + offset))
+  }
+
+  /// The magnitude of the correlation coefficient of the overlap.
+  func coefficient(at offset: Int) -> Double {
+    let range = overlap(offset)
+    let one = energies.first[range.upperBound] - energies.first[range.lowerBound]
+    let other =
+      energies.second[range.upperBound - offset] - energies.second[range.lowerBound - offset]
+    guard one > 0, other > 0 else { return 0 }
+    return min(1, Double(abs(correlation(at: offset))) / (one * other).squareRoot())
+  }
+
+  /// The correlation in standard deviations of that of samples with these magnitudes and any signs.
+  func agreement(at offset: Int) -> Double {
+    let squares = overlap(offset).reduce(0.0) { sum, index in
+      let product = Double(first[index] * second[index - offset])
+      return sum + product * product
+    }
+    return squares > 0 ? Double(abs(correlation(at: offset))) / squares.squareRoot() : 0
+  }
+
+  /// The root mean square of the correlations, without a peak.
+  func noise(from: Int, to: Int, beside best: Int, _ neighborhood: Int) -> Double {
+    var (squares, count) = (0.0, 0)
+    for offset in from...to where abs(offset - best) > neighborhood {
+      let value = Double(correlation(at: offset))
+      squares += value * value
+      count += 1
+    }
+    if count < 64 {
+      // A narrow limit leaves too few offsets to estimate the noise, so it is estimated from all
+      // offsets.
+      let peak = Double(correlation(at: best))
+      squares = correlations.reduce(0) { $0 + Double($1 * $1) } - peak * peak
+      count = correlations.count - 1
+    }
+    return (squares / Double(max(1, count))).squareRoot()
   }
 
   /// The circular moving mean of a power spectrum, plus a thousandth of the mean over all

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import OvercrankMediaCore
 
 /// The offset between two recordings by the frames in which a light went on or off.
@@ -49,15 +50,72 @@ struct FlashAlignment {
     var values: [Double] = []
   }
 
-  /// Finds the times at which the light changed, the greatest changes first.
+  /// The changes of the light in a recording.
+  struct Light {
+    /// The greatest changes first.
+    var edges: [Edge] = []
+    /// The time that the recording covers, in seconds.
+    var range = 0.0..<0.0
+  }
+
+  /// An offset at which the light of two recordings agrees.
+  struct Hypothesis {
+    let pairs: [(Edge, Edge)]
+    /// The offset in seconds.
+    let offset: Double
+    /// The total size of matching edges.
+    let weight: Double
+    /// The total size of great edges that the other recording covers and does not show.
+    let missing: Double
+    /// Offsets this near are those of the same edges, in seconds.
+    let tolerance: Double
+    /// The number of offsets at which unrelated lights would agree as well.
+    fileprivate(set) var chance = 0.0
+
+    /// Whether unrelated lights would hardly agree as well.
+    var isCertain: Bool {
+      chance <= (pairs.count == 1 ? FlashAlignment.lonelyChance : FlashAlignment.greatestChance)
+    }
+
+    /// The offset and its uncertainty.
+    func measured(rival: Double) -> RecordingOffset {
+      let points = pairs.map { FlashAlignment.point($0.0, $0.1) }
+      let total = points.reduce(0) { $0 + $1.weight }
+      return RecordingOffset(
+        offset: offset, uncertainty: ConfidenceInterval.factor / total.squareRoot(),
+        method: .flash, confidence: 1 - rival,
+        time: points.reduce(0) { $0 + $1.weight * $1.x } / total, drift: nil,
+        matchCount: points.count)
+    }
+  }
+
+  /// The greatest weight of missing edges, relative to that of the matching ones.
+  private static let greatestMissing = 0.5
+  /// The least weight of a rival relative to the best hypothesis.
+  ///
+  /// A light that blinks twice matches once at a wrong offset.
+  private static let rivalShare = 0.4
+  /// The probability that unrelated edges match, once an offset makes one pair match.
+  private static let edgeChance = 0.15
+  /// The greatest chance of an answer, and of one from a single edge in each recording.
+  ///
+  /// One flash in each recording stays below it, and one flash among several does not.
+  private static let greatestChance = 0.2
+  private static let lonelyChance = 0.5
+  /// The least size of an edge that must not be missing, relative to the greatest matching one.
+  private static let greatEdge = 0.3
+
+  /// Finds the times at which the light changed.
   ///
   /// A sensor sums the light of its exposure, so the first frame after a change may show only a
   /// fraction of the change. This fraction gives the time of the change within the frame. The
   /// exposure time is not known. Two thirds of a frame are assumed, and the deviation covers other
   /// exposure times.
-  static func edges(_ brightness: Brightness) -> [Edge] {
+  static func light(_ brightness: Brightness) -> Light {
     let (times, values) = (brightness.times, brightness.values)
-    guard values.count >= 4 else { return [] }
+    guard values.count >= 4, let start = times.first, let end = times.last, start < end else {
+      return Light()
+    }
     let steps = zip(values.dropFirst(), values).map { $0 - $1 }
     let magnitudes = steps.map { abs($0) }.sorted()
     // Motion and noise change the brightness of most frames a little. A change of the light must be
@@ -87,7 +145,8 @@ struct FlashAlignment {
     // If no change falls within an exposure, the exposures are probably short.
     let isShort = edges.allSatisfy { $0.share == nil }
     for index in edges.indices { edges[index].estimate(isShort: isShort) }
-    return Array(edges.sorted { $0.size > $1.size }.prefix(64))
+    return Light(
+      edges: Array(edges.sorted { $0.size > $1.size }.prefix(64)), range: start..<end)
   }
 
   /// Measures the offset between the two recordings.
@@ -97,41 +156,90 @@ struct FlashAlignment {
   ///
   /// - Throws: `MediaError` with `.nothingInCommon` or `.ambiguousMatch`.
   static func offset(
-    _ first: [Edge], _ second: [Edge], limit: Double?, names: (String, String)
+    _ first: Light, _ second: Light, limit: Double?, names: (String, String)
   ) throws(MediaError) -> RecordingOffset {
-    guard !first.isEmpty, !second.isEmpty else { throw .nothingInCommon(names, "the light in") }
-    var best: [(Edge, Edge)] = []
-    var candidates: [(offset: Double, weight: Double)] = []
-    for one in first {
-      for other in second where one.isRising == other.isRising {
+    let hypotheses = hypotheses(first, second, limit: limit)
+    guard let best = hypotheses.first, best.isCertain else {
+      throw .nothingInCommon(names, "the light in")
+    }
+    guard hypotheses.count == 1 else { throw .ambiguousLight(names) }
+    return best.measured(rival: 0)
+  }
+
+  /// The offsets that the light permits, the one with the greatest changes first.
+  ///
+  /// A light that repeats permits several. An offset is not permitted if a recording does not show
+  /// changes of the other that it should show.
+  static func hypotheses(_ first: Light, _ second: Light, limit: Double?) -> [Hypothesis] {
+    var found: [Hypothesis] = []
+    for one in first.edges {
+      for other in second.edges where one.isRising == other.isRising {
         let offset = one.time - other.time
         if let limit, abs(offset) > limit { continue }
-        let pairs = Self.pairs(first, second, at: offset)
-        candidates.append((offset, Self.weight(pairs)))
-        if Self.weight(pairs) > Self.weight(best) { best = pairs }
+        guard let hypothesis = hypothesis(first, second, at: offset) else { continue }
+        found.append(hypothesis)
       }
     }
-    guard !best.isEmpty else { throw .nothingInCommon(names, "the light in") }
-    let points = best.map { one, other in
-      let variance = one.deviation * one.deviation + other.deviation * other.deviation
-      return (x: other.time, y: one.time - other.time, weight: 1 / variance)
+    found.sort { $0.weight > $1.weight }
+    guard let best = found.first else { return [] }
+    for index in found.indices {
+      let great = greatestSize(found[index].pairs) * greatEdge
+      // Each flash has two edges.
+      let candidates = first.edges.reduce(0) { sum, one in
+        sum
+          + second.edges.count { other in
+            one.isRising == other.isRising && min(one.size, other.size) >= great
+              && limit.map { abs(one.time - other.time) <= $0 } ?? true
+          }
+      }
+      found[index].chance =
+        Double(candidates) / 2 * pow(edgeChance, Double(found[index].pairs.count - 1))
     }
+    var kept: [Hypothesis] = []
+    for hypothesis in found
+    where hypothesis.weight >= best.weight * rivalShare
+      && !kept.contains(where: { abs($0.offset - hypothesis.offset) <= $0.tolerance })
+    {
+      kept.append(hypothesis)
+    }
+    return kept
+  }
+
+  /// The hypothesis near an offset; nil if the recordings contradict it.
+  private static func hypothesis(
+    _ first: Light, _ second: Light, at offset: Double
+  ) -> Hypothesis? {
+    let pairs = pairs(first.edges, second.edges, at: offset)
+    guard !pairs.isEmpty else { return nil }
+    let points = pairs.map { point($0.0, $0.1) }
     let total = points.reduce(0) { $0 + $1.weight }
-    let offset = points.reduce(0) { $0 + $1.weight * $1.y } / total
-    let tolerance = 2 * best.reduce(0) { max($0, $1.0.frame, $1.1.frame) }
-    let rival =
-      candidates.filter { abs($0.offset - offset) > tolerance }.map(\.weight).max() ?? 0
-    guard rival <= 0.85 * Self.weight(best) else {
-      throw MediaError(
-        .ambiguousMatch,
-        "the light in \(names.0) and \(names.1) matches at several offsets, because it repeats",
-        recovery: "use one flash, or state the greatest possible offset")
+    let weight = weight(pairs)
+    let great = Self.greatestSize(pairs) * greatEdge
+    // A change at the end of a recording may be incomplete.
+    func missing(_ edges: [Edge], _ matched: [Edge], _ shift: Double, _ range: Range<Double>)
+      -> Double
+    {
+      edges.filter { edge in
+        let time = edge.time + shift
+        return edge.size >= great && !matched.contains(edge)
+          && time > range.lowerBound + 3 * edge.frame && time < range.upperBound - 3 * edge.frame
+      }.reduce(0) { $0 + $1.size }
     }
-    return RecordingOffset(
-      offset: offset, uncertainty: ConfidenceInterval.factor / total.squareRoot(), method: .flash,
-      confidence: 1 - rival / Self.weight(best),
-      time: points.reduce(0) { $0 + $1.weight * $1.x } / total, drift: nil,
-      matchCount: points.count)
+    let lost =
+      missing(first.edges, pairs.map(\.0), -offset, second.range)
+      + missing(second.edges, pairs.map(\.1), offset, first.range)
+    guard lost <= weight * greatestMissing else { return nil }
+    return Hypothesis(
+      pairs: pairs, offset: points.reduce(0) { $0 + $1.weight * $1.y } / total, weight: weight,
+      missing: lost, tolerance: 2 * pairs.reduce(0) { max($0, $1.0.frame, $1.1.frame) })
+  }
+
+  /// The time of a pair in the second recording, its offset, and the inverse variance.
+  private static func point(
+    _ one: Edge, _ other: Edge
+  ) -> (x: Double, y: Double, weight: Double) {
+    let variance = one.deviation * one.deviation + other.deviation * other.deviation
+    return (x: other.time, y: one.time - other.time, weight: 1 / variance)
   }
 
   /// Returns pairs of an edge from each recording that show the same change, if `offset` is the
@@ -155,8 +263,22 @@ struct FlashAlignment {
     }
   }
 
-  /// The total size of the matching edges; of each pair, the smaller edge counts.
+  /// The size of the greatest pair.
+  private static func greatestSize(_ pairs: [(Edge, Edge)]) -> Double {
+    pairs.map { min($0.0.size, $0.1.size) }.max() ?? 0
+  }
+
+  /// The total size of matching edges.
   private static func weight(_ pairs: [(Edge, Edge)]) -> Double {
     pairs.reduce(0) { $0 + min($1.0.size, $1.1.size) }
+  }
+}
+
+extension MediaError {
+  static func ambiguousLight(_ names: (String, String)) -> MediaError {
+    MediaError(
+      .ambiguousMatch,
+      "the light in \(names.0) and \(names.1) matches at several offsets, because it repeats",
+      recovery: "use one flash, or state the greatest possible offset")
   }
 }

@@ -8,7 +8,7 @@ public import OvercrankMediaCore
 /// It compares what the recordings contain, and not their clocks. Blocks the calling thread, which
 /// may be any.
 public struct RecordingSynchronizer: Sendable {
-  /// The kind of event to compare; nil to try audio first, and then a flash.
+  /// The kind of event to compare; nil for the audio, or a flash that the audio does not contradict.
   public var method: RecordingOffset.Method?
   /// The greatest offset that is searched; nil to search all offsets at which the recordings
   /// overlap.
@@ -46,33 +46,101 @@ public struct RecordingSynchronizer: Sendable {
       try Self.times(of: reference, clocks?.reference),
     ]
     let slowed = zip([recording, reference], times).first { $1.map { !$0.isReal } ?? false }?.0
-    let hasAudio = recording.audioTrack != nil && reference.audioTrack != nil
-    let hasVideo = recording.videoTrack != nil && reference.videoTrack != nil
+    let names = (reference.path, recording.path)
     switch method {
     case .audio:
       if let slowed { throw Self.notReal(slowed) }
-      return try audioOffset(recording, reference, isCancelled)
-    case .flash: return try flashOffset(recording, reference, times, isCancelled)
-    case nil: break
-    }
-    guard hasAudio, slowed == nil else {
-      return try flashOffset(recording, reference, times, isCancelled)
-    }
-    do throws(MediaError) { return try audioOffset(recording, reference, isCancelled) } catch {
-      guard [.nothingInCommon, .ambiguousMatch].contains(error.code), hasVideo else { throw error }
-      do throws(MediaError) {
-        return try flashOffset(recording, reference, times, isCancelled)
-      } catch let other {
-        // Throws the error of the audio comparison instead of that of the flash comparison, because
-        // the audio error suggests a remedy.
-        throw other.code == .cancelled ? other : error
-      }
+      return try audio(recording, reference, isCancelled).offset(limit: limit, names: names)
+    case .flash:
+      let light = try light(recording, reference, times, isCancelled)
+      return try FlashAlignment.offset(light.0, light.1, limit: limit, names: names)
+    case nil:
+      let hasAudio =
+        recording.audioTrack != nil && reference.audioTrack != nil && slowed == nil
+      let hasVideo = recording.videoTrack != nil && reference.videoTrack != nil
+      return try Self.defendedOffset(
+        audio: hasAudio ? audio(recording, reference, isCancelled) : nil,
+        light: { () throws(MediaError) in
+          // Without audio, the error of a recording without video says so.
+          guard hasVideo || !hasAudio else { return nil }
+          return try light(recording, reference, times, isCancelled)
+        }, limit: limit, names: names)
     }
   }
 
-  private func audioOffset(
-    _ recording: Asset, _ reference: Asset, _ isCancelled: () -> Bool
+  private var limit: Double? { maximumOffset?.doubleValue }
+
+  /// Measures the offset by audio, or by a flash that the audio does not contradict.
+  ///
+  /// - Parameters:
+  ///   - audio: The audio; nil if a recording has none.
+  ///   - light: Reads the light; nil if a recording has no video.
+  ///   - limit: The greatest offset in seconds; nil for any.
+  ///   - names: The two recordings, for messages.
+  /// - Returns: The offset.
+  /// - Throws: `MediaError` with `.nothingInCommon` or `.ambiguousMatch`, or an error of `light`.
+  static func defendedOffset(
+    audio: AudioAlignment?,
+    light: () throws(MediaError) -> (FlashAlignment.Light, FlashAlignment.Light)?,
+    limit: Double?, names: (String, String)
   ) throws(MediaError) -> RecordingOffset {
+    guard let audio, case let search = audio.search(limit: limit), search.evidence.isHeard else {
+      guard let light = try light() else { throw .nothingInCommon(names, "the audio of") }
+      return try flashOffset(light, limit, names)
+    }
+    switch search.evidence {
+    case .one(let peak, let rival):
+      return try audio.offset(at: peak, center: search.center, rival: rival, names: names)
+    case .none, .contradiction:
+      throw MediaError(
+        .nothingInCommon, "the audio of \(names.0) and \(names.1) has nothing in common",
+        recovery: Recovery(
+          "choose recordings of the same event, or compare the light alone",
+          .change(.comparedEvent)))
+    case .several(let peaks):
+      let ambiguous = MediaError.ambiguousAudio(names, peaks.count)
+      guard let light = try light() else { throw ambiguous }
+      // If both repeat, they agree at several offsets, and chance decides which of them are found.
+      let flashes = FlashAlignment.hypotheses(light.0, light.1, limit: limit)
+      guard let flash = flashes.first, flashes.count == 1, flash.pairs.count > 1, flash.isCertain
+      else { throw ambiguous }
+      let tolerance = flash.tolerance + greatestDelay
+      let near = peaks.filter {
+        abs(Double($0.offset) / Double(AudioAlignment.coarseRate) - flash.offset) <= tolerance
+      }
+      guard let peak = near.first else { throw ambiguous }
+      guard near.count == 1 else { return flash.measured(rival: 0) }
+      return try audio.offset(
+        at: peak, center: audio.center(at: peak.offset), rival: 0, names: names)
+    }
+  }
+
+  /// The greatest delay of audio after light in seconds, for a distance of 17 m.
+  private static let greatestDelay = 0.05
+
+  /// Measures the offset by a flash alone.
+  ///
+  /// Light that is only switched on once in each recording may be two events, so at least two changes
+  /// must agree.
+  private static func flashOffset(
+    _ light: (FlashAlignment.Light, FlashAlignment.Light), _ limit: Double?,
+    _ names: (String, String)
+  ) throws(MediaError) -> RecordingOffset {
+    let found = try FlashAlignment.offset(light.0, light.1, limit: limit, names: names)
+    guard found.matchCount > 1 else {
+      throw MediaError(
+        .ambiguousMatch,
+        "the light in \(names.0) and \(names.1) changes once, which may be two events",
+        recovery: Recovery(
+          "use a flash, which goes on and off, or compare the light alone",
+          .change(.comparedEvent)))
+    }
+    return found
+  }
+
+  private func audio(
+    _ recording: Asset, _ reference: Asset, _ isCancelled: () -> Bool
+  ) throws(MediaError) -> AudioAlignment {
     for asset in [reference, recording] where asset.audioTrack == nil {
       throw MediaError(
         .invalidData, "\(asset.path) contains no audio",
@@ -81,17 +149,16 @@ public struct RecordingSynchronizer: Sendable {
     let first = try MonoAudio(reference, isCancelled: isCancelled)
     let second = try MonoAudio(recording, isCancelled: isCancelled)
       .converted(to: first.sampleRate)
-    return try AudioAlignment(first.signal(), second.signal(), sampleRate: first.sampleRate)
-      .offset(limit: maximumOffset?.doubleValue, names: (reference.path, recording.path))
+    return AudioAlignment(try first.signal(), try second.signal(), sampleRate: first.sampleRate)
   }
 
-  private func flashOffset(
+  private func light(
     _ recording: Asset, _ reference: Asset, _ times: [FrameTimes?], _ isCancelled: () -> Bool
-  ) throws(MediaError) -> RecordingOffset {
-    let first = FlashAlignment.edges(try Self.brightness(reference, times[1], isCancelled))
-    let second = FlashAlignment.edges(try Self.brightness(recording, times[0], isCancelled))
-    return try FlashAlignment.offset(
-      first, second, limit: maximumOffset?.doubleValue, names: (reference.path, recording.path))
+  ) throws(MediaError) -> (FlashAlignment.Light, FlashAlignment.Light) {
+    (
+      FlashAlignment.light(try Self.brightness(reference, times[1], isCancelled)),
+      FlashAlignment.light(try Self.brightness(recording, times[0], isCancelled))
+    )
   }
 
   /// The capture times of the frames of a recording, in seconds after the first.

@@ -55,6 +55,7 @@ struct ColorMatcher {
     let rival = regions.filter { $0.start != best.start }.map(score).max() ?? 0
     guard var match = centered(image, best.center, background) else { return nil }
     match.score = score(best)
+    match.resemblance = match.score * colorAgreement(image, match.position, background.color)
     match.rival = rival
     return match
   }
@@ -145,7 +146,25 @@ struct ColorMatcher {
     }
     // Adds a deviation of 0.013 pixels: even without noise, a pixel near the color's threshold may
     // be counted or not.
-    return ObjectMatch(position: center, deviation: hypot(deviation, 0.013), score: 0, rival: 0)
+    return ObjectMatch(
+      position: center, deviation: hypot(deviation, 0.013), score: 0, rival: 0, resemblance: 0)
+  }
+
+  /// How well the color in the middle of a match agrees with the object's, from 0 to 1.
+  private func colorAgreement(
+    _ image: UprightFrames.Image, _ center: ImagePoint, _ background: SIMD3<Float>
+  ) -> Double {
+    let (x, y, reach) = (Int(center.x), Int(center.y), max(1, Int(radius / 3)))
+    var (sum, count): (SIMD3<Float>, Float) = (.zero, 0)
+    for row in max(0, y - reach)..<min(image.height, y + reach + 1) {
+      for column in max(0, x - reach)..<min(image.width, x + reach + 1) {
+        sum += Self.pixel(image, column, row)
+        count += 1
+      }
+    }
+    guard count > 0 else { return 0 }
+    let contrast = Self.length(color - background)
+    return contrast > 0 ? Double(max(0, 1 - Self.length(sum / count - color) / contrast)) : 0
   }
 
   private static func pixel(_ image: UprightFrames.Image, _ x: Int, _ y: Int) -> SIMD3<Float> {

@@ -144,6 +144,9 @@ struct LocalMotion {
     }
   }
 
+  /// The velocity of the object in pixels per second.
+  var velocity: ImageVelocity { ImageVelocity(x: right, y: down) }
+
   /// The speed of the object in pixels per second.
   func speed(_ scatter: Scatter) -> MeasuredValue {
     let value = (right * right + down * down).squareRoot()

@@ -72,41 +72,77 @@ public struct ObjectTrack: Hashable, Sendable, Codable {
   ///
   /// - Parameter clock: The capture times of the movie.
   /// - Returns: One speed, or nil, for each point.
-  public func speeds(_ clock: CaptureClock) -> [MeasuredValue?] {
+  public func speeds(_ clock: CaptureClock) -> [MeasuredValue?] { speeds(path(clock)) }
+
+  /// The speed at each point in pixels per second, as ``speeds(_:)``, from the times of the points.
+  ///
+  /// - Parameter timeScale: Seconds of real time per second of these times.
+  /// - Returns: One speed, or nil, for each point.
+  public func speeds(timeScale: Rational = .one) -> [MeasuredValue?] { speeds(path(timeScale)) }
+
+  /// The velocity at each point in pixels per second of real time, with y downward; nil where
+  /// ``speeds(_:)`` has nil.
+  ///
+  /// - Parameter clock: The capture times of the movie.
+  /// - Returns: One velocity, or nil, for each point.
+  public func velocities(_ clock: CaptureClock) -> [ImageVelocity?] { velocities(path(clock)) }
+
+  /// The velocity at each point in pixels per second, as ``velocities(_:)``, from the times of the
+  /// points.
+  ///
+  /// - Parameter timeScale: Seconds of real time per second of these times.
+  /// - Returns: One velocity, or nil, for each point.
+  public func velocities(timeScale: Rational = .one) -> [ImageVelocity?] {
+    velocities(path(timeScale))
+  }
+
+  /// Whether the object was found in no frame but the one in which it was marked, although there were
+  /// others.
+  public var isLostThroughout: Bool {
+    guard let first = points.first else { return true }
+    let others = points.dropFirst()
+    return others.isEmpty ? first.position == nil : others.allSatisfy { $0.position == nil }
+  }
+
+  /// The points of the path whose frames show something new, with their times.
+  private struct Path {
+    /// The numbers of the points.
+    let kept: [Int]
+    /// One moment for each of them.
+    let moments: [LocalMotion.Moment]
+  }
+
+  private func path(_ clock: CaptureClock) -> Path {
     let start = points.first.flatMap { clock.seconds(ofFrame: $0.index) } ?? .zero
     let parts = points.map { clock.part(ofFrame: $0.index) }
     let kept = points.indices.filter { number in
       number == 0 || parts[number] != parts[number - 1]
         || clock.map.frames[points[number].index].content != .repeated
     }
-    return speeds(of: kept, parts) { point in
+    return path(of: kept, parts) { point in
       // The difference is exact, so that a clock with a distant zero costs no digits.
       clock.seconds(ofFrame: point.index).map { ($0 - start).doubleValue } ?? 0
     }
   }
 
-  /// The speed at each point in pixels per second, as ``speeds(_:)``, from the times of the points.
-  ///
-  /// - Parameter timeScale: Seconds of real time per second of these times.
-  /// - Returns: One speed, or nil, for each point.
-  public func speeds(timeScale: Rational = .one) -> [MeasuredValue?] {
+  private func path(_ timeScale: Rational) -> Path {
     let scale = timeScale.isValid && timeScale > .zero ? timeScale.doubleValue : 1
     let start = points.first?.time ?? .zero
-    return speeds(of: Array(points.indices), points.map { _ in 0 }) {
+    return path(of: Array(points.indices), points.map { _ in 0 }) {
       ($0.time - start).doubleValue * scale
     }
   }
 
-  /// Measures the speeds.
+  /// Collects the points with their times.
   ///
   /// - Parameters:
   ///   - kept: The numbers of the points whose frames show something new.
   ///   - parts: The part of each point; nil for one of unknown time.
   ///   - time: Returns the time of a point in seconds.
-  /// - Returns: One speed, or nil, for each point.
-  private func speeds(
+  /// - Returns: The path.
+  private func path(
     of kept: [Int], _ parts: [Int?], _ time: (TrackedPoint) -> Double
-  ) -> [MeasuredValue?] {
+  ) -> Path {
     let moments = kept.map { number -> LocalMotion.Moment in
       let point = points[number]
       return LocalMotion.Moment(
@@ -114,13 +150,29 @@ public struct ObjectTrack: Hashable, Sendable, Codable {
         position: parts[number] == nil ? nil : point.position,
         deviation: point.uncertainty.map { $0 / ConfidenceInterval.factor })
     }
-    let motions = moments.indices.map { LocalMotion(moments, at: $0, method) }
+    return Path(kept: kept, moments: moments)
+  }
+
+  private func motions(_ path: Path) -> [LocalMotion?] {
+    path.moments.indices.map { LocalMotion(path.moments, at: $0, method) }
+  }
+
+  private func speeds(_ path: Path) -> [MeasuredValue?] {
+    let motions = motions(path)
     let scatter = LocalMotion.Scatter(of: motions.compactMap(\.self))
-    let speeds = motions.map { $0?.speed(scatter) }
+    return values(motions.map { $0?.speed(scatter) }, path)
+  }
+
+  private func velocities(_ path: Path) -> [ImageVelocity?] {
+    values(motions(path).map { $0?.velocity }, path)
+  }
+
+  /// Returns the value of each point; that of a repeated frame is the value of the frame it repeats.
+  private func values<Value>(_ values: [Value?], _ path: Path) -> [Value?] {
     var position = -1
     return points.indices.map { number in
-      if position + 1 < kept.count, kept[position + 1] == number { position += 1 }
-      return position >= 0 && points[number].position != nil ? speeds[position] : nil
+      if position + 1 < path.kept.count, path.kept[position + 1] == number { position += 1 }
+      return position >= 0 && points[number].position != nil ? values[position] : nil
     }
   }
 }

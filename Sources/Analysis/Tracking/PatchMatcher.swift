@@ -12,6 +12,8 @@ struct ObjectMatch {
   var score: Double
   /// The agreement of the second-best match elsewhere; zero if there is none.
   var rival: Double
+  /// The agreement with all that is known of the object's look, up to 1.
+  var resemblance: Double
 }
 
 /// Finds a patch in other frames by normalized cross-correlation, then to a fraction of a pixel by
@@ -50,6 +52,7 @@ struct PatchMatcher {
     }
     guard var match = subpixel(best, in: area) else { return nil }
     match.score = max(match.score, Double(best.score))
+    match.resemblance = match.score
     match.rival = Double(rival?.score ?? 0)
     match.position.x += Double(x)
     match.position.y += Double(y)
@@ -122,7 +125,7 @@ struct PatchMatcher {
     return ObjectMatch(
       position: ImagePoint(
         x: x + Double(template.width) / 2, y: y + Double(template.height) / 2),
-      deviation: deviation, score: last.correlation, rival: 0)
+      deviation: deviation, score: last.correlation, rival: 0, resemblance: 0)
   }
 
   /// Fits the template as a sum of the image, its slopes across and down, and a constant.

@@ -4,23 +4,26 @@ import FoundationEssentials
 public import OvercrankAssets
 public import OvercrankMediaCore
 
-/// Draws the path of a tracked object over a frame, as an SVG image.
+/// Draws the paths of tracked objects over a frame, as an SVG image.
 public struct TrackOverlay: Sendable {
-  private let track: ObjectTrack
+  private let tracks: [ObjectTrack]
 
   /// Creates the drawing of a track.
-  public init(_ track: ObjectTrack) { self.track = track }
+  public init(_ track: ObjectTrack) { tracks = [track] }
 
-  /// Returns the SVG document, with the first frame of the track as its background.
+  /// Creates the drawing of several tracks of one movie.
+  public init(_ tracks: [ObjectTrack]) { self.tracks = tracks }
+
+  /// Returns the SVG document, with the first tracked frame as its background.
   ///
-  /// The box is orange, the path yellow, and each known position a dot. The path is interrupted
-  /// where the object was lost.
+  /// The boxes are orange, the paths yellow, and each known position a dot. A path is interrupted
+  /// where its object was lost.
   ///
   /// - Parameter asset: The movie that was tracked.
   /// - Returns: The text of the document.
   /// - Throws: `MediaError` as ``FrameReader`` does.
   public func svg(over asset: Asset) throws(MediaError) -> String {
-    let first = track.points.first?.index ?? 0
+    let first = tracks.compactMap { $0.points.first?.index }.min() ?? 0
     var reader = try FrameReader(asset)
     var writer = PNGWriter()
     let png = Data(try writer.data(of: first, from: &reader)).base64EncodedString()
@@ -32,8 +35,10 @@ public struct TrackOverlay: Sendable {
       #"<svg xmlns="http://www.w3.org/2000/svg" width="\#(width)" height="\#(height)" viewBox="0 0 \#(width) \#(height)">"#,
       #"<image width="\#(width)" height="\#(height)" href="data:image/png;base64,\#(png)"/>"#,
       #"<g fill="none" stroke-width="\#(Self.number(line))">"#,
-      ##"<rect x="\##(track.box.x)" y="\##(track.box.y)" width="\##(track.box.width)" height="\##(track.box.height)" stroke="#ff9500"/>"##,
     ]
+    lines += tracks.map(\.box).map { box in
+      ##"<rect x="\##(box.x)" y="\##(box.y)" width="\##(box.width)" height="\##(box.height)" stroke="#ff9500"/>"##
+    }
     for run in runs {
       let points = run.map { "\(Self.number($0.x)),\(Self.number($0.y))" }.joined(separator: " ")
       lines.append(##"<polyline points="\##(points)" stroke="#ffd60a"/>"##)
@@ -49,7 +54,7 @@ public struct TrackOverlay: Sendable {
 
   /// The known positions, separated where the object was lost.
   private var runs: [[ImagePoint]] {
-    track.points.split { $0.position == nil }.map { $0.compactMap(\.position) }
+    tracks.flatMap { $0.points.split { $0.position == nil }.map { $0.compactMap(\.position) } }
   }
 
   /// A number with two digits after the point.

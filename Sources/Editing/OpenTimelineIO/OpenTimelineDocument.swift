@@ -22,6 +22,9 @@ public struct OpenTimelineDocument: Hashable, Sendable {
   public var composition: Composition
   /// The content that could not be imported, one sentence each; empty for a new project.
   public private(set) var warnings: [String] = []
+  /// The video tracks of the file before they are merged into one, the lowest first; empty for a new
+  /// project.
+  public private(set) var videoTracks: [CompositionTrack] = []
 
   /// The metadata key of the exact values.
   public static let key = "overcrank"
@@ -60,6 +63,7 @@ public struct OpenTimelineDocument: Hashable, Sendable {
     var reader = OpenTimelineReader(source)
     composition = try reader.composition(of: document)
     warnings = reader.warnings
+    videoTracks = reader.videoTracks
     name = document["name"]?.string ?? ""
   }
 

@@ -10,6 +10,8 @@ import OvercrankMediaCore
 struct OpenTimelineReader {
   private var media: ProjectMedia
   private var notes: [String] = []
+  /// The video tracks before they are merged, the lowest first.
+  private(set) var videoTracks: [CompositionTrack] = []
   /// Clips that show nothing, each with the reason.
   private var missing: [String] = []
 
@@ -73,12 +75,40 @@ struct OpenTimelineReader {
       var seen = try ProjectContent.stacked(videos.map(\.content))
       if let curve { seen = try seen.played(along: curve) }
       let track = try Self.tagged(media.track(seen, .video), by: videos.map(\.track))
+      videoTracks = try videos.count > 1 ? separate(videos, along: curve) : [track]
       composition.tracks.insert(track, at: min(audiosBelow, composition.tracks.count))
     }
     if let missing = missing.first, composition.sources.isEmpty {
       throw MediaError.invalidProject("no clip refers to a movie: \(missing)")
     }
     return composition
+  }
+
+  /// Converts the video tracks one by one, and notes those that others hide.
+  private mutating func separate(
+    _ videos: [Layer], along curve: [ProjectContent.CurvePart]?
+  ) throws(MediaError) -> [CompositionTrack] {
+    var tracks: [CompositionTrack] = []
+    for (number, layer) in videos.enumerated() {
+      var content = layer.content
+      if let curve { content = try content.played(along: curve) }
+      // The warnings of the media are those of the merged track.
+      var media = media
+      let track = try Self.tagged(media.track(content, .video), by: [layer.track])
+      tracks.append(track)
+      let above = videos[(number + 1)...].map(\.content)
+      guard layer.content.showsAnything, !above.isEmpty,
+        try layer.content.isHidden(below: .stacked(above))
+      else { continue }
+      var names: [String] = []
+      for case let path? in track.segments.map(\.source?.path) where !names.contains(path) {
+        names.append(path)
+      }
+      notes.append(
+        "\(layer.name) (\(names.joined(separator: ", "))) is hidden by the track above and left out"
+      )
+    }
+    return tracks
   }
 
   /// Converts the audio tracks.

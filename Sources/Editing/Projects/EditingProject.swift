@@ -26,6 +26,11 @@ public struct EditingProject: Hashable, Sendable {
   public let composition: Composition
   /// The content that could not be imported, one sentence each.
   public let warnings: [String]
+  /// The video tracks, the lowest first.
+  ///
+  /// In ``composition``, they are merged into one. Only OpenTimelineIO files have more than the merged
+  /// one here.
+  public let videoTracks: [CompositionTrack]
 
   /// Parses a project; its format is detected from its content.
   ///
@@ -48,10 +53,26 @@ public struct EditingProject: Hashable, Sendable {
         }
       }
     }
-    (format, name, composition, warnings) = found
+    (format, name, composition, warnings, videoTracks) = (
+      found.format, found.name, found.composition, found.warnings,
+      found.videoTracks ?? [found.composition.track(.video)].compactMap(\.self)
+    )
   }
 
-  private typealias Found = (Format, String, Composition, [String])
+  /// The parts of a project.
+  private struct Found {
+    let format: Format
+    let name: String
+    let composition: Composition
+    let warnings: [String]
+    /// The video tracks; nil if only the merged one is known.
+    var videoTracks: [CompositionTrack]?
+
+    init(_ format: Format, _ name: String, _ composition: Composition, _ warnings: [String]) {
+      (self.format, self.name) = (format, name)
+      (self.composition, self.warnings) = (composition, warnings)
+    }
+  }
 
   private static func read(
     _ text: String, _ source: @escaping (String) throws(MediaError) -> MediaSource,
@@ -63,29 +84,32 @@ public struct EditingProject: Hashable, Sendable {
       if document.name == "xmeml" {
         var reader = FinalCut7Project(source)
         let composition = try reader.composition(of: document)
-        return (.finalCut7, FinalCut7Project.name(document) ?? "", composition, reader.warnings)
+        return Found(
+          .finalCut7, FinalCut7Project.name(document) ?? "", composition, reader.warnings)
       }
       guard document.name == "fcpxml" else { throw unknown("XML with root <\(document.name)>") }
       var reader = FinalCutProject(source)
       let composition = try reader.composition(of: document)
-      return (.finalCut, FinalCutProject.name(document) ?? "", composition, reader.warnings)
+      return Found(.finalCut, FinalCutProject.name(document) ?? "", composition, reader.warnings)
     case "{", "[":
       guard let document = try? JSONValue(parsing: text) else { throw unknown("invalid JSON") }
       if LosslessCutProject.isOne(document) {
         var reader = LosslessCutProject(source)
         let composition = try reader.composition(of: document)
-        return (.losslessCut, "", composition, reader.warnings)
+        return Found(.losslessCut, "", composition, reader.warnings)
       }
       guard !document.otioKind.isEmpty else { throw unknown("JSON of an unknown program") }
       let project = try OpenTimelineDocument(reading: document, source: source)
-      return (.openTimeline, project.name, project.composition, project.warnings)
+      var found = Found(
+        .openTimeline, project.name, project.composition, project.warnings)
+      found.videoTracks = project.videoTracks
+      return found
     default:
       guard EditDecisionList.isOne(text) else { throw unknown("unknown format") }
       var reader = EditDecisionList(source, rate: rate)
       let composition = try reader.composition(of: text)
-      return (
-        .editDecisionList, EditDecisionList.title(text) ?? "", composition, reader.warnings
-      )
+      return Found(
+        .editDecisionList, EditDecisionList.title(text) ?? "", composition, reader.warnings)
     }
   }
 

@@ -111,6 +111,17 @@ struct ProjectContent {
     return played
   }
 
+  /// Whether other content on top of this content hides all that it shows.
+  func isHidden(below top: ProjectContent) throws(MediaError) -> Bool {
+    let top = try top.padded(upTo: duration)
+    for piece in pieces where piece.shown != nil {
+      let above = try top.window(
+        CurvePart(start: piece.start, end: piece.end, from: piece.start, to: piece.end))
+      if above.contains(where: { $0.shown == nil }) { return false }
+    }
+    return true
+  }
+
   /// Stacks layers; the last layer is on top.
   ///
   /// Empty parts show the layer below.

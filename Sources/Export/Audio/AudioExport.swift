@@ -48,7 +48,7 @@ final class AudioExport {
     metadata = plan.language.map { ["language": $0] } ?? [:]
     timescale = Int32(clamping: plan.sampleRate)
     report = plan.report
-    DispatchQueue(label: "export.sound").async(group: work) {
+    ExportThread.start(in: work, failed: { queue.end($0) }) {
       do {
         try Self.make(plan, on: queue)
         queue.end()

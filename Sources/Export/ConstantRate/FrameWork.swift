@@ -94,20 +94,20 @@ final class FrameWork: Sendable {
     self.burnIn = burnIn
     self.palette = palette
     if let inBetweens = plan.inBetweens {
-      start("decode", captured) { try $0.decode(inBetweens.entries) }
-      start("paint", painted) { try $0.interpolate() }
+      start(captured) { try $0.decode(inBetweens.entries) }
+      start(painted) { try $0.interpolate() }
     } else {
-      start("decode", decoded) { try $0.decode() }
-      start("paint", painted) { try $0.paint() }
+      start(decoded) { try $0.decode() }
+      start(painted) { try $0.paint() }
     }
-    start("encode", encoded) { try $0.encode() }
+    start(encoded) { try $0.encode() }
   }
 
   private func start<Element>(
-    _ name: String, _ queue: BoundedBlockingQueue<Element>,
+    _ queue: BoundedBlockingQueue<Element>,
     _ body: @escaping @Sendable (FrameWork) throws -> Void
   ) {
-    DispatchQueue(label: "export.\(name)").async(group: group) {
+    ExportThread.start(in: group, failed: { queue.end($0) }) {
       do {
         try body(self)
         queue.end()

@@ -72,6 +72,8 @@ public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
     case burst
     /// The frame rate of the timecodes in a project.
     case timeCodeRate
+    /// The kind of event by which recordings are compared.
+    case comparedEvent
     /// The policy for frames that cannot be decoded.
     case undecodableFrames
     /// The clock in which the times of a movie are measured.

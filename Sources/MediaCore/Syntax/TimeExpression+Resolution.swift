@@ -5,8 +5,10 @@ extension TimeExpression {
   /// false if only its duration.
   public var needsFrames: Bool {
     switch form {
-    case .afterStart, .beforeEnd, .mark: false
+    case .afterStart, .beforeEnd: false
     case .frame, .frameBeforeEnd: true
+    case .mark(let text):
+      if case .frames? = MarkOffset(text)?.distance { true } else { false }
     }
   }
 
@@ -34,9 +36,14 @@ extension TimeExpression {
   ) throws(MediaError) -> MediaTime {
     switch form {
     case .afterStart(let time): return time
-    case .mark(let name):
-      guard let markTime else { throw .unknownMark(name, among: []) }
-      return try markTime(name)
+    case .mark(let text):
+      guard let markTime else { throw .unknownMark(text, among: []) }
+      do throws(MediaError) { return try markTime(text) } catch {
+        guard error.code == .outsideSource, let offset = MarkOffset(text) else { throw error }
+        return try offset.time(
+          from: markTime(offset.name), sourceDuration: sourceDuration,
+          frameCount: { () throws(MediaError) in try frameCount() }, frameTime: frameTime)
+      }
     case .beforeEnd(let duration):
       guard duration <= sourceDuration else {
         throw MediaError.beforeStart(

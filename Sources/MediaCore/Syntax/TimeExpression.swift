@@ -13,11 +13,16 @@
 /// | `-2s` `-250ms` `-1:02.5` | the time that lies this duration before the end |
 /// | `-120f` | the 120th frame from the end; `-1f` is the last one |
 /// | `@hit` | the time of the mark `hit` |
+/// | `@hit+0.3` `@hit-120f` | a time after or before a mark |
 ///
 /// In clock notation every field but the first has two digits, and minutes and seconds are at most
 /// 59. In a sum of units every number but the last is whole. A decimal point needs digits on both
-/// sides. The name of a mark is the rest of the text. Nothing is rounded: a time that no ``MediaTime`` represents exactly is an error. Such
-/// times usually have more than nine decimals.
+/// sides. Nothing is rounded: a time that no ``MediaTime`` represents exactly is an error. Such times
+/// usually have more than nine decimals.
+///
+/// The name of a mark is the rest of the text. If the source has no mark of this name, the text is split
+/// at the last `+` or `-` that a duration or a number of frames follows. Frames are counted from the one
+/// that is shown at the mark.
 public struct TimeExpression: Hashable, Sendable {
   enum Form: Hashable, Sendable {
     case afterStart(MediaTime)
@@ -26,7 +31,7 @@ public struct TimeExpression: Hashable, Sendable {
     /// The count is above zero. A count of zero means the end and is stored as `beforeEnd(.zero)`,
     /// so that equal expressions compare equal.
     case frameBeforeEnd(Int64)
-    /// The name is not empty.
+    /// The text is a name, or a name with a ``MarkOffset``. It is not empty.
     case mark(String)
   }
 
@@ -77,7 +82,7 @@ public struct TimeExpression: Hashable, Sendable {
     form = count == 0 ? .beforeEnd(.zero) : .frameBeforeEnd(count)
   }
 
-  /// Makes an expression for the time of a mark.
+  /// Makes an expression for the time of a mark, or for a time before or after a mark.
   ///
   /// - Throws: `MediaError` with `.syntax` for an empty name.
   public init(mark name: String) throws(MediaError) {

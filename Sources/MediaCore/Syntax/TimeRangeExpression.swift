@@ -8,8 +8,12 @@
 /// | `-2s..end` `120f..240f` | each side is a ``TimeExpression`` |
 /// | `3..` `..3` | from 3 s to the end, from the start to 3 s |
 /// | `0.5+1.25` | 1.25 s, starting at 0.5 s |
-/// | `@hit+1` `@run..@hit` | starting at a mark whose name contains neither `..` nor `+` |
-/// | `120f+60f` | 60 frames, starting at frame 120; the start is a frame or `start` |
+/// | `@hit+1` `@run..@hit` | starting at a mark, for 1 s or up to another mark |
+/// | `@hit-0.2..@hit+0.3` | from 0.2 s before a mark up to 0.3 s after it |
+/// | `120f+60f` | 60 frames, starting at frame 120; the start is a frame, a mark or `start` |
+///
+/// With marks, a text that can be split at more than one `..` is refused. Without `..`, it is split at
+/// the last `+` that a duration or a number of frames follows.
 public struct TimeRangeExpression: Hashable, Sendable {
   enum Extent: Hashable, Sendable {
     case until(TimeExpression)
@@ -58,10 +62,10 @@ public struct TimeRangeExpression: Hashable, Sendable {
   /// Makes the range of `frameCount` frames that begins at `start`.
   ///
   /// - Throws: `MediaError` with `.emptyRange` for a count of zero or below, `.syntax` when `start`
-  ///   is neither a frame nor the start of the source.
+  ///   is neither a frame, nor a mark, nor the start of the source.
   public init(start: TimeExpression, frameCount: Int64) throws(MediaError) {
     guard frameCount > 0 else { throw .emptyRange }
-    guard start.needsFrames || start == .start else {
+    guard start.needsFrames || start.isMark || start == .start else {
       throw MediaError(.syntax, "a length in frames needs a frame to start at, as in 120f+60f")
     }
     self.init(start: start, extent: .frames(frameCount))
@@ -82,7 +86,9 @@ public struct TimeRangeExpression: Hashable, Sendable {
 
   private static func read(_ text: String) throws(MediaError) -> TimeRangeExpression {
     let bytes = text.utf8
-    if let plus = bytes.firstIndex(of: UInt8(ascii: "+")) {
+    let hasMarks = bytes.contains(UInt8(ascii: "@"))
+    if hasMarks, let range = try readSides(text) { return range }
+    if let plus = hasMarks ? lastPlus(in: text) : bytes.firstIndex(of: UInt8(ascii: "+")) {
       let start = try TimeExpression(parsing: text[..<plus])
       let length = text[bytes.index(after: plus)...]
       var reader = TextReader(length)
@@ -91,20 +97,54 @@ public struct TimeRangeExpression: Hashable, Sendable {
       }
       return try TimeRangeExpression(start: start, duration: MediaTime(parsing: String(length)))
     }
-    guard let dots = firstDots(in: bytes), bytes.count > 2 else {
+    guard let dots = dots(in: bytes).first, bytes.count > 2 else {
       throw MediaError(.syntax, "write start..end (1.2..1.5, 2..end) or start+duration (0.5+1.25)")
     }
-    let start = text[..<dots]
-    let end = text[bytes.index(dots, offsetBy: 2)...]
-    return try TimeRangeExpression(
-      start: start.isEmpty ? .start : TimeExpression(parsing: start),
-      end: end.isEmpty ? .end : TimeExpression(parsing: end))
+    let (start, end) = try sides(of: text, at: dots)
+    return try TimeRangeExpression(start: start, end: end)
   }
 
-  private static func firstDots(in bytes: String.UTF8View) -> String.Index? {
-    zip(bytes.indices, zip(bytes, bytes.dropFirst()))
-      .first { $0.1 == (UInt8(ascii: "."), UInt8(ascii: ".")) }?.0
+  /// Reads a range with marks, whose names may contain `..`; nil if no `..` has a time on each side.
+  private static func readSides(_ text: String) throws(MediaError) -> TimeRangeExpression? {
+    var found: (start: TimeExpression, end: TimeExpression)?
+    for dots in dots(in: text.utf8) {
+      guard let sides = try? sides(of: text, at: dots) else { continue }
+      guard found == nil else {
+        throw MediaError(.syntax, "it can be read in more than one way, because a name contains ..")
+      }
+      found = sides
+    }
+    guard let found else { return nil }
+    return try TimeRangeExpression(start: found.start, end: found.end)
   }
+
+  private static func sides(
+    of text: String, at dots: String.Index
+  ) throws(MediaError) -> (start: TimeExpression, end: TimeExpression) {
+    let start = text[..<dots]
+    let end = text[text.utf8.index(dots, offsetBy: 2)...]
+    return try (
+      start.isEmpty ? .start : TimeExpression(parsing: start),
+      end.isEmpty ? .end : TimeExpression(parsing: end)
+    )
+  }
+
+  /// The indices of `..` in a text.
+  private static func dots(in bytes: String.UTF8View) -> [String.Index] {
+    let dot = UInt8(ascii: ".")
+    return zip(bytes.indices, zip(bytes, bytes.dropFirst())).filter { $0.1 == (dot, dot) }.map(\.0)
+  }
+
+  /// The index of the last `+` that a duration or a number of frames follows, else of the first.
+  private static func lastPlus(in text: String) -> String.Index? {
+    let signs = text.utf8.indices.filter { text.utf8[$0] == UInt8(ascii: "+") }
+    return signs.last { MarkOffset.distance(text[text.utf8.index(after: $0)...]) != nil }
+      ?? signs.first
+  }
+}
+
+extension TimeExpression {
+  fileprivate var isMark: Bool { if case .mark = form { true } else { false } }
 }
 
 extension TimeRangeExpression: CustomStringConvertible {
@@ -163,8 +203,14 @@ extension TimeRangeExpression {
     case .lasting(let duration): last = try MediaTime(first + duration)
     case .frames(let length):
       let count = try frameCount()
-      let index = start.frameIndex(frameCount: count)?.addingReportingOverflow(length)
-      guard let index, !index.overflow else {
+      let origin =
+        if let known = start.frameIndex(frameCount: count) {
+          known
+        } else {
+          try MarkOffset.frameIndex(at: first, frameCount: count, frameTime: frameTime)
+        }
+      let index = origin.addingReportingOverflow(length)
+      guard !index.overflow else {
         throw MediaError.afterEnd("the end of \(self)")
       }
       last = try TimeExpression.time(

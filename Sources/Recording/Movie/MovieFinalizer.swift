@@ -29,10 +29,12 @@ enum MovieFinalizer {
   ///   - open: The file.
   ///   - ends: The end of each track, in the order of the tracks in the file.
   ///   - metadata: The tags of the plain file.
+  ///   - chapters: The titles and starts of the plain file's chapters, in microseconds.
   /// - Returns: The number of samples of each track in the plain file.
   /// - Throws: `LibAVError`. The fragmented file then stays unchanged and playable.
   static func finish(
-    _ open: OpenFile, ends: [TrackEnd], metadata: [String: String]
+    _ open: OpenFile, ends: [TrackEnd], metadata: [String: String],
+    chapters: [(title: String, start: Int64)] = []
   ) throws(LibAVError) -> [Int64] {
     let path = open.path
     let file = MovieBoxes(open)
@@ -107,6 +109,7 @@ enum MovieFinalizer {
     for (target, size) in apertures {
       try MovieWriter.write(size, into: &index, track: target, path: path)
     }
+    ChapterListBox.add(chapters, to: &index)
     let values = journal.attachments(in: file).flatMap(TimedValue.decode)
     var media: [UInt8] = []
     // The values of a metadata track have times of video frames, so this track ends with the video.

@@ -225,7 +225,11 @@ public enum MovieRecovery {
     let ends = (0...(samples.map(\.track).max() ?? 0)).map { track in
       track == 0 ? .at(report.duration.wholeMicroseconds) : end(of: samples, track: track)
     }
-    let counts = try MovieFinalizer.finish(file, ends: ends, metadata: metadata)
+    let instants = [tag?.triggerMicroseconds].compactMap(\.self)
+    let counts = try MovieFinalizer.finish(
+      file, ends: ends, metadata: metadata,
+      chapters: RecordingTags.chapters(
+        ofTriggersAt: instants, frameRate: rate, end: report.duration.wholeMicroseconds))
     report.frameCount = (counts.first ?? 0) - leadIn
     report.isPlayable = report.frameCount == Int64(shown.count)
     return report

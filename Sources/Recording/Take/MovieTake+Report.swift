@@ -115,7 +115,10 @@ extension MovieTake {
         file.file,
         ends: [.at(report.duration.wholeMicroseconds), .at(writer.audioSampleCount)],
         metadata: tags(
-          first, leadIn: Int(writer.leadInCount), frameRate: rate, gaps: report.gaps))
+          first, leadIn: Int(writer.leadInCount), frameRate: rate, gaps: report.gaps),
+        chapters: RecordingTags.chapters(
+          ofTriggersAt: markedTriggers.map { $0.microseconds &- first.microseconds },
+          frameRate: rate, end: report.duration.wholeMicroseconds))
       let images = counts.first ?? 0
       if settings.isOptimizedForNetworkUse { moveIndex(of: &file, &report) }
       report.isPlayable =

@@ -27,6 +27,8 @@ struct MovieTake {
   var geometry: ConnectionGeometry?
   /// The trigger of a clip, or nil for a take without a trigger.
   var trigger: CaptureTrigger?
+  /// The triggers that the file marks with chapters.
+  var markedTriggers: [CaptureTrigger] = []
   /// Returns the current items of the file's metadata, or is nil if the items cannot change during
   /// the take.
   var metadata: (@Sendable () -> [MetadataItem])?

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import OvercrankCapture
 import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// The metadata tags of a recording.
 enum RecordingTags {
@@ -73,6 +74,9 @@ enum RecordingTags {
       self.leadIn = leadIn > 0 ? Int64(leadIn) : nil
     }
 
+    /// The time of the trigger after the first frame, in microseconds; nil without a trigger.
+    var triggerMicroseconds: Int64? { trigger.map { ($0.captureNs &- firstCaptureNs) / 1_000 } }
+
     /// Parses the JSON text of a file's recording tag.
     ///
     /// Nil for invalid text.
@@ -91,6 +95,24 @@ enum RecordingTags {
       return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) }
     }
   }
+
+  /// The chapters that mark triggers.
+  ///
+  /// - Parameters:
+  ///   - instants: The times of the triggers after the first frame, in microseconds.
+  ///   - frameRate: The frame rate, whose frame duration is the length of a chapter; nil if unknown.
+  ///   - end: The end of the movie in microseconds.
+  /// - Returns: The titles and starts in microseconds.
+  static func chapters(
+    ofTriggersAt instants: [Int64], frameRate: FrameRate?, end: Int64
+  ) -> [(title: String, start: Int64)] {
+    let period = frameRate.map { TakeWriter.microseconds(ofPeriods: 1, at: $0) }
+    return ChapterListBox.chapters(
+      at: instants, title: triggerMark, length: period ?? 1_000, end: end)
+  }
+
+  /// The title of the chapters that mark triggers.
+  private static let triggerMark = "trigger"
 
   /// The tags of a take that began `age` microseconds ago.
   static func metadata(

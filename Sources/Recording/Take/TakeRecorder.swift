@@ -11,7 +11,7 @@ import OvercrankMovieFormat
 ///
 /// Stores frames one by one and creates the report at the end.
 struct TakeRecorder: ~Copyable {
-  private let take: MovieTake
+  private var take: MovieTake
   private var file: MovieFile
   private var writer: TakeWriter
   private let startOfWriting = CaptureStatistics.threadTime()
@@ -61,6 +61,9 @@ struct TakeRecorder: ~Copyable {
 
   /// Adds metadata values, which are stored with their frames.
   mutating func add(_ values: [PendingValue]) { writer.values.add(values) }
+
+  /// Marks a trigger with a chapter of the file.
+  mutating func mark(_ trigger: CaptureTrigger) { take.markedTriggers.append(trigger) }
 
   /// The frame account so far, which contains the outcome of each frame.
   var account: FrameAccount { writer.account }

@@ -52,6 +52,11 @@ final class Clip {
   /// The number of frames in the clip's file so far.
   var storedCount: Int64 { take?.storedCount ?? 0 }
 
+  /// Marks a trigger in the file if the clip contains its instant.
+  func mark(_ trigger: CaptureTrigger) {
+    if range.contains(trigger.microseconds) { take?.mark(trigger) }
+  }
+
   /// The current progress of the clip's recording.
   func progress(queueFill: Double) -> MovieFileOutput.Progress? {
     take?.progress(queueFill: queueFill)

@@ -33,6 +33,8 @@ struct TriggeredTake {
   ///
   /// An audio trigger is late because it is detected only when its whole block has arrived.
   static let latestNews: Int64 = 250_000
+  /// The number of latest triggers that a clip may mark.
+  private static let markedTriggerCount = 64
   /// The number of frames that are stored for a clip before the next clip is processed.
   private static let batch = 32
 
@@ -43,6 +45,8 @@ struct TriggeredTake {
   /// The state of the triggered capture.
   struct Progress {
     var clips: [Clip] = []
+    /// The latest triggers, which later clips may contain too.
+    var triggers: [CaptureTrigger] = []
     /// The outcome of each frame in the ring, starting with the oldest.
     var outcomes: [FrameOutcome] = []
     /// Whether each frame in the ring is a key frame.
@@ -175,10 +179,21 @@ struct TriggeredTake {
           position: .captured(trigger.microseconds), key: details.markKey, value: .integer(0))
       ])
     }
-    state.clips.append(
-      Clip(
-        of: trigger, range: range, take: recorder, path: settings.path, from: queue,
-        needsKeyFrames: needsKeyFrames))
+    let clip = Clip(
+      of: trigger, range: range, take: recorder, path: settings.path, from: queue,
+      needsKeyFrames: needsKeyFrames)
+    // The photo of a Live Photo is marked by a value of its own.
+    if details == nil { mark(trigger, in: clip, &state) }
+    state.clips.append(clip)
+  }
+
+  /// Marks a trigger in its clip and in the other clips that contain it, and earlier triggers in this
+  /// clip.
+  private func mark(_ trigger: CaptureTrigger, in clip: Clip, _ state: inout Progress) {
+    for other in state.clips { other.mark(trigger) }
+    state.triggers.append(trigger)
+    if state.triggers.count > Self.markedTriggerCount { state.triggers.removeFirst() }
+    for known in state.triggers { clip.mark(known) }
   }
 
   /// The time range of a clip's frames in microseconds.

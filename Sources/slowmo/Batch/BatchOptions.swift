@@ -34,7 +34,9 @@ struct BatchOptions: ParsableArguments, Sendable {
   }
 
   /// Throws unless the output can belong to a batch of exports.
-  func check(_ output: String, _ exporting: ExportOptions) throws {
+  ///
+  /// `hasOwnRate` is true if another option chooses the frame rate.
+  func check(_ output: String, _ exporting: ExportOptions, hasOwnRate: Bool = false) throws {
     guard !exporting.isProject(output) else {
       throw ValidationError(
         "a batch writes movies: name a directory or a template such as {name}.mov")
@@ -43,7 +45,7 @@ struct BatchOptions: ParsableArguments, Sendable {
       throw ValidationError(
         "--shard and --join export a single file: give one input and one output")
     }
-    try exporting.check(output: output)
+    try exporting.check(output: output, hasOwnRate: hasOwnRate)
   }
 
   private static func isDirectory(_ output: String) -> Bool {

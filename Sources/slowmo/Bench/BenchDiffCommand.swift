@@ -50,14 +50,20 @@ struct BenchDiffCommand: ParsableCommand, Verb {
     Interrupt.onFirst { _exit(Interrupt.status.rawValue) }
     let (old, new) = (try BenchFigures(path: self.old), try BenchFigures(path: self.new))
     try new.checkComparable(with: old)
-    let broken = try failOn.filter { $0.isBroken(try new.number($0.key)) }.map(\.text)
-    let document = BenchDiffDocument(old: old, new: new, broken: broken)
+    let broken = try failOn.filter { $0.isBroken(try new.number($0.key)) }
+    let limits = try broken.map { limit in
+      let found = try new.number(limit.key)
+      return BrokenLimit(
+        limit.key, limit: .number(limit.number), value: .number(found), file: new.path,
+        "\(limit.text): \(limit.key) is \(decimal(found, 3))")
+    }
+    let document = BenchDiffDocument(old: old, new: new, limits: limits, broken: broken.map(\.text))
     if common.json {
       try Output.document(document)
     } else {
       for line in document.lines { Output.line(line) }
     }
-    return broken.isEmpty ? .done : .limitBroken
+    return BrokenLimit.report(limits)
   }
 }
 
@@ -67,6 +73,7 @@ extension BenchDiffCommand {
   /// The command fails if the new report meets the condition.
   struct Limit {
     let key: String
+    let number: Double
     let isBroken: (Double) -> Bool
     let text: String
 
@@ -81,6 +88,7 @@ extension BenchDiffCommand {
           number.isFinite
         else { continue }
         key = parts[0]
+        self.number = number
         isBroken = { compare($0, number) }
         self.text = text
         return

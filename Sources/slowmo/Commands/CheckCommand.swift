@@ -95,6 +95,6 @@ struct CheckCommand: ParsableCommand, Verb {
     } else if plot != standardOutput {
       for line in document.lines { Output.line(line) }
     }
-    return audit.isOK ? .done : .limitBroken
+    return BrokenLimit.report(document.limits)
   }
 }

@@ -20,10 +20,15 @@ final class ClipCommands: Sendable {
 
   /// Prepares a command for sh(1).
   ///
-  /// `{path}` stands for the path of the clip, whether the user puts it in quotes or not.
+  /// `{path}` stands for the path of the clip, `{trigger}` for the time of its trigger in the clip in
+  /// seconds, and `{replay}` for the path of its replay. The last two are empty without one. The user
+  /// may put them in quotes or not.
   init(_ command: String) { self.command = Self.script(command) }
 
-  /// Replaces `{path}` with the shell parameter `$1`.
+  /// The placeholders, and the parameters of the script that replace them.
+  private static let placeholders = ["{path}": "$1", "{trigger}": "$2", "{replay}": "$3"]
+
+  /// Replaces each placeholder with a shell parameter.
   ///
   /// The shell does not parse the value of a parameter, so special characters in the file name are
   /// safe.
@@ -32,9 +37,9 @@ final class ClipCommands: Sendable {
     var quote: Character?
     var rest = Substring(command)
     while let next = rest.first {
-      if rest.hasPrefix("{path}") {
-        script += quote == "\"" ? "$1" : quote == "'" ? "'\"$1\"'" : "\"$1\""
-        rest = rest.dropFirst(6)
+      if let (name, value) = placeholders.first(where: { rest.hasPrefix($0.key) }) {
+        script += quote == "\"" ? value : quote == "'" ? "'\"\(value)\"'" : "\"\(value)\""
+        rest = rest.dropFirst(name.count)
         continue
       }
       rest = rest.dropFirst()
@@ -55,8 +60,10 @@ final class ClipCommands: Sendable {
   /// The variable `SLOWMO_FILE` contains the path too, for places where `{path}` cannot be quoted
   /// safely, such as inside `"$(…)"`. `SLOWMO_TRIGGER_NS` is the time of the trigger in
   /// nanoseconds; it is empty without a trigger.
-  func run(for path: String, triggeredAt time: MediaTime? = nil) {
-    let time = time.map { String($0.wholeNanoseconds) } ?? ""
+  func run(for path: String, trigger: TriggerMark? = nil, replay: String? = nil) {
+    let time = trigger.map { String($0.captureTime.wholeNanoseconds) } ?? ""
+    // A time before the first frame is not an instant of the clip.
+    let instant = trigger.flatMap { $0.time < .zero ? nil : $0.time.secondsText } ?? ""
     // The path may contain bytes that are not valid UTF-8, which an argument can hold. So the
     // script itself sets the variable for the path, from its argument.
     let script =
@@ -79,7 +86,8 @@ final class ClipCommands: Sendable {
           .name("sh"),
           // Subprocess copies each argument up to its terminating zero (strdup(3)), so a zero is
           // appended.
-          arguments: Arguments(["-c", script, "sh", path].map { $0.systemBytes + [0] }),
+          arguments: Arguments(
+            ["-c", script, "sh", path, instant, replay ?? ""].map { $0.systemBytes + [0] }),
           platformOptions: options,
           output: .currentStandardError, error: .currentStandardError)
         guard !result.terminationStatus.isSuccess else { return }

@@ -8,14 +8,22 @@ import Synchronization
 final class ClipNames: Sendable {
   private let template: NameTemplate
   private let overwrites: Bool
+  /// Whether each file has a replay beside it, whose name must be free, too.
+  private let hasReplays: Bool
   private let state = Mutex<(number: Int, coming: String?)>((0, nil))
 
   /// Parses a name template.
   ///
   /// - Throws: `CommandError` as ``template(_:for:)``.
-  init(_ output: String, overwrites: Bool) throws {
+  init(_ output: String, overwrites: Bool, hasReplays: Bool = false) throws {
     template = try Self.template(output)
-    self.overwrites = overwrites
+    (self.overwrites, self.hasReplays) = (overwrites, hasReplays)
+  }
+
+  /// The name of the replay of a clip: `swing.replay.mp4` for `swing.mov`.
+  static func replay(of clip: String) -> String {
+    let suffix = clip.fileExtension.map { $0.count + 1 } ?? 0
+    return "\(clip.dropLast(suffix)).replay.mp4"
   }
 
   /// Parses the name template of several files.
@@ -43,7 +51,7 @@ final class ClipNames: Sendable {
       state.number += 1
       // The name may belong to a file of an earlier capture or of another program. Such a file is
       // not replaced, so the number advances.
-      while !overwrites, SystemFiles.isEntry(name(state.number)) { state.number += 1 }
+      while !overwrites, isTaken(name(state.number)) { state.number += 1 }
       let name = name(state.number)
       state.coming = name
       return name
@@ -55,6 +63,10 @@ final class ClipNames: Sendable {
     let name = coming()
     state.withLock { $0.coming = nil }
     return name
+  }
+
+  private func isTaken(_ name: String) -> Bool {
+    SystemFiles.isEntry(name) || hasReplays && SystemFiles.isEntry(Self.replay(of: name))
   }
 
   private func name(_ number: Int) -> String {

@@ -5,7 +5,7 @@ import FoundationEssentials
 import Overcrank
 import OvercrankLinuxSystem
 
-/// `slowmo compare A B [C…] -o OUT`: shows movies side by side or blended, aligned in time.
+/// `slowmo compare A B [C…]|PROJECT -o OUT`: shows movies side by side or blended, aligned in time.
 struct CompareCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "compare",
@@ -18,7 +18,7 @@ struct CompareCommand: ParsableCommand, Verb {
 
       --at gives an instant of each movie, such as the hit of a ball. The movies are aligned at
       these instants, and the time since them is drawn in milliseconds. To measure the offset of two
-      recordings, use slowmo sync.
+      recordings, use slowmo sync. Its project shows them aligned: slowmo compare both.otio.
 
       All movies play at the same speed in real time. A movie that was already slowed plays faster,
       by the capture times in its file. The output covers the time that all movies share, up to their
@@ -36,7 +36,9 @@ struct CompareCommand: ParsableCommand, Verb {
       blended movies stand above each other, in the order of the movies.
       """)
 
-  @Argument(help: "The movies, from left to right.", completion: .file())
+  @Argument(
+    help: "The movies, from left to right, or a project with a video track for each.",
+    completion: .file())
   var files: [String]
 
   @Option(
@@ -74,7 +76,10 @@ struct CompareCommand: ParsableCommand, Verb {
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
-    if files.count < 2 { throw ValidationError("name at least two movies") }
+    if files.count < 2 && !isProject { throw ValidationError("name at least two movies") }
+    if isProject, at != nil {
+      throw ValidationError("--at excludes a project, which aligns its movies")
+    }
     if let at, at.count != files.count {
       throw ValidationError("--at gives \(at.count) times for \(files.count) movies")
     }
@@ -114,17 +119,52 @@ struct CompareCommand: ParsableCommand, Verb {
     let dryRun: Bool
   }
 
+  private var isProject: Bool {
+    files.count == 1 && (try? Files.isMovie(files[0])) != true
+      && ["otio", "llc", "edl", "fcpxml", "xml"].contains(files[0].fileExtension)
+  }
+
+  /// Opens the movies, or those of the project.
+  private func openClips() throws -> [ClipComparison.Clip] {
+    guard isProject else {
+      return try files.enumerated().map { number, file in
+        let asset = try trackChoice.open(file)
+        let origin = try at.map { try asset.resolve($0[number]) }
+        let clock = asset.videoTrack == nil ? nil : try timing.clock(of: asset)
+        return ClipComparison.Clip(asset, origin: origin ?? .zero, clock: clock)
+      }
+    }
+    let project = files[0]
+    do {
+      let read = try ProjectReader(
+        project, timecodeFps: nil,
+        open: { path throws(MediaError) in
+          try trackChoice.open(path)
+        })
+      guard read.videoTracks.count > 1 else {
+        throw CommandError(
+          .badData, code: "invalid_project", "\(project) has only one video track",
+          hint: "name the movies, or choose a project of slowmo sync -o")
+      }
+      try OutputNames.check([output], inputs: read.assets.map(\.path))
+      let starts = read.videoTracks.compactMap { track in
+        track.segments.first { !$0.isEmpty }?.target.start
+      }
+      // The track on top is that of the first recording.
+      return try read.videoTracks.reversed().map { track in
+        try ClipComparison.Clip(track, at: starts.max() ?? .zero, of: read.assets) {
+          asset throws(MediaError) in
+          asset.videoTrack == nil ? nil : try timing.clock(of: asset)
+        }
+      }
+    } catch { throw ProjectReader.dataError(project, error) }
+  }
+
   func perform() throws -> ExitStatus {
     try burnIn?.prepareFont()
     try OutputNames.check([output], inputs: files)
     try Files.refuseExisting(output, overwrites: writing.overwrite)
-    var clips: [ClipComparison.Clip] = []
-    for (number, file) in files.enumerated() {
-      let asset = try trackChoice.open(file)
-      let origin = try at.map { try asset.resolve($0[number]) }
-      let clock = asset.videoTrack == nil ? nil : try timing.clock(of: asset)
-      clips.append(ClipComparison.Clip(asset, origin: origin ?? .zero, clock: clock))
-    }
+    let clips = try openClips()
     let notes = Output.notes(of: clips.map(\.asset))
     var comparison = ClipComparison(
       clips, frameRate: fps, speed: speed, layout: overlay ? .overlay : .side)

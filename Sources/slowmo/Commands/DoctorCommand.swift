@@ -54,6 +54,6 @@ struct DoctorCommand: ParsableCommand, Verb {
     } else {
       for line in document.lines { Output.line(line) }
     }
-    return document.ok ? .done : .limitBroken
+    return BrokenLimit.report(document.limits)
   }
 }

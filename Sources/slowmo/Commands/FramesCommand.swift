@@ -85,7 +85,7 @@ struct FramesCommand: ParsableCommand, Verb {
   var metaFd: Int32?
 
   @Option(
-    help: "Write one CSV line per frame: index, times, sequence number, lost frames.",
+    help: "Write one CSV line per selected frame: index, times, sequence number, losses.",
     completion: .file())
   var csv: String?
 
@@ -182,7 +182,8 @@ struct FramesCommand: ParsableCommand, Verb {
     var undecodable: [Int] = []
     if !writing.dryRun {
       if let csv {
-        try FrameTableText.write(lines, of: asset, to: csv, overwrites: writing.overwrite)
+        try FrameTableText.write(
+          indices.map { lines[$0] }, of: asset, to: csv, overwrites: writing.overwrite)
       }
       undecodable = try writeFrames(asset, planned, lines)
     }

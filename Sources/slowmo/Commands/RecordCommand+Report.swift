@@ -45,6 +45,7 @@ extension RecordCommand {
     _ document: RecordDocument, _ lines: [String], tableOf clip: RecordingReport?
   ) throws -> ExitStatus {
     var document = document
+    if let maxDrops { document.limit(maxDrops: maxDrops) }
     // The recording exists even if its report file cannot be written, so the document is still
     // printed.
     do {
@@ -66,8 +67,7 @@ extension RecordCommand {
       }
       if let problem { Output.error(problem) }
     }
-    if let problem { return problem.status }
-    if let maxDrops, document.dropped > maxDrops { return .limitBroken }
-    return .done
+    let status = BrokenLimit.report(document.limits)
+    return problem?.status ?? status
   }
 }

@@ -17,6 +17,7 @@ struct RecordCommand: ParsableCommand, Verb {
         slowmo record synthetic -o clap.mov --pre 500ms --trigger audio:-12dBFS
         slowmo record synthetic -o 'game_{n:03}.mov' -t 1 --segment 0.4
         slowmo record synthetic -o quiet.mov -t 0.5 --audio none
+        slowmo record synthetic:320x240 -o hit.mov --post 300ms --trigger audio:-12dBFS --replay 1/8
 
       The first Ctrl-C stops the recording and finishes the file. SIGTERM and closing the terminal
       do the same. The second Ctrl-C ends at once, and the file stays playable.
@@ -44,6 +45,11 @@ struct RecordCommand: ParsableCommand, Verb {
       The next click comes one second later. Triggers within --quiet-period of another are ignored.
       With --repeat, the capture stops while 512 MiB or 5 % of the disk are still free. --min-free
       sets another limit.
+
+      REPLAYS: --replay 1/8 writes each clip in slow motion, at 30 fps and without audio, beside the
+      clip: hit.replay.mp4 for hit.mov. The capture continues meanwhile, and replays use only the
+      time that it leaves. If they fall behind, the newest clip is next. --exec then runs after the
+      replay.
 
       FILES: With --segment, no frame is lost between two files. A file begins with the first frame
       at or after a multiple of the duration. H.264 of a camera begins with the next key frame. With
@@ -250,13 +256,16 @@ struct RecordCommand: ParsableCommand, Verb {
     if triggers.isTriggered {
       let clips = TriggeredRecording(
         output: output, options: triggers, overwrites: writing.overwrite, progress: progress)
-      let result = try shown { try clips.record(movie) { window?.note($0) } }
+      let (result, replays) = try shown { try clips.record(movie) { window?.note($0) } }
       let problem = problem(result)
       // If no clip was recorded, the report would be empty, so only the error is reported.
       if let problem, result.clips.isEmpty { throw problem }
       return try finish(
-        RecordDocument(result, preflight, path: output, repeats: triggers.repeat, problem),
-        RecordText.lines(result), tableOf: result.clips.first)
+        RecordDocument(
+          result, preflight, path: output, repeats: triggers.repeat, replays: replays, problem),
+        RecordText.lines(result)
+          + result.clips.compactMap { replays[$0.path] }.map { "replay: \($0)" },
+        tableOf: result.clips.first)
     }
     let lines = try metadata.metadataFd.map { try MetadataLines.read($0, into: movie) }
     let total = frames ?? duration.flatMap { try? expectedFrames($0, input) }

@@ -18,11 +18,11 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
         slowmo retime take.mov -o hit.gif --trim 0.5..0.6 --speed 1/8 --fps 20
 
       --copy copies each video frame unchanged, with its exact new time. --fps renders the video at
-      a constant rate. One of them is needed.
+      a constant rate. One of them is needed; a --preset without them renders at 30 fps.
 
       The nth --speed applies to the nth --range. The rest of the clip plays at speed 1. Without
       --range, --speed applies to the whole clip. A negative speed plays backwards. All times are
-      times of the source, or its marks, such as --at @hit.
+      times of the source, or its marks, such as --at @hit or --range @hit-0.2..@hit+0.3.
 
       Several files are a batch: -o is then a directory, or a template with {name} or {n:03}.
 
@@ -56,7 +56,9 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
 
       PRESETS: --preset plays --width of the source at 1/8 speed, or at --speed. impact takes 0.3 s,
       a third of it before --at. landing takes 0.25 s from --at. pulse takes 0.2 s around --at, and
-      is faster before and after it. freeze holds the frame at --at for 1 s, or for --width.
+      is faster before and after it. freeze holds the frame at --at for 1 s, or for --width. Without
+      --copy and --fps, the output has 30 fps. Without --at, the time is the mark @trigger of a clip
+      that a trigger started.
 
       SAMPLING: --fps shows the last frame due at each output time. --sampling nearest shows the
       nearest frame. blend mixes all frames of an output period in linear light. flow synthesizes a
@@ -133,7 +135,8 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
   var preset: RetimingPreset?
 
   @Option(
-    parsing: .unconditional, help: "The source time of --preset.",
+    parsing: .unconditional,
+    help: "The source time of --preset. Default: the mark @trigger of a triggered recording.",
     completion: Completions.mark, transform: TimeExpression.init(parsing:))
   var at: TimeExpression?
 
@@ -168,9 +171,9 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
 
   func validate() throws {
     if try batch.isUsed(files, output) {
-      try batch.check(output, exporting)
+      try batch.check(output, exporting, hasOwnRate: preset != nil)
     } else {
-      try exporting.check(output: output, hasOwnRate: target != nil)
+      try exporting.check(output: output, hasOwnRate: target != nil || preset != nil)
     }
     try checkTarget()
     try common.check(standardOutputFor: "-o", output)
@@ -189,10 +192,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
       throw ValidationError(
         "--speed, --ramp, --preset, --playback-fps and --sidecar exclude each other")
     }
-    if (preset == nil) != (at == nil) {
-      throw ValidationError(
-        preset == nil ? "--at needs --preset" : "--preset needs --at, such as --at 1.3")
-    }
+    if preset == nil, at != nil { throw ValidationError("--at needs --preset") }
     if width != nil && preset == nil { throw ValidationError("--width needs --preset") }
     if preset == .freeze && !speed.isEmpty {
       throw ValidationError("--preset freeze excludes --speed: set its duration with --width")
@@ -247,6 +247,9 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
     var composition = try composition(asset, kept)
     if !kept.isEmpty { composition = try composition.trimmed(to: kept, of: asset.mediaSource()) }
     var prepared = PreparedExport(composition: composition, assets: [asset], openMovie: movie)
+    if preset != nil, !exporting.copy, exporting.fps == nil {
+      prepared.frameRate = Self.presetFrameRate
+    }
     if playbackRate != nil {
       prepared.captureFrameRate =
         asset.captureFrameRate?.rate ?? asset.videoTrack?.nominalFrameRate
@@ -267,16 +270,36 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
       return try .conformed(
         source, frameCount: Int64(asset.videoTrack?.frameCount ?? 0), to: playbackRate)
     }
-    if let preset, let at {
-      let time = try asset.resolve(at)
+    if let preset {
+      let (time, name) = try presetTime(asset)
       let isKept = kept.contains {
         $0.contains(time) || time == asset.duration && time == $0.end
       }
-      guard kept.isEmpty || isKept else { throw Self.notKept("--at \(at)") }
+      guard kept.isEmpty || isKept else { throw Self.notKept(name) }
       return try preset.composition(
         of: source, at: time, slowSpeed: speed.first?.speed, width: width)
     }
     return try .retimed(source, changes: changes(asset, kept))
+  }
+
+  /// The output frame rate of a preset without another rate.
+  private static let presetFrameRate: FrameRate = 30
+
+  /// Returns the time of the preset, and its name for messages: `--at`, or else the trigger.
+  private func presetTime(_ asset: Asset) throws -> (MediaTime, name: String) {
+    if let at { return (try asset.resolve(at), "--at \(at)") }
+    let mark = try TimeExpression(mark: Asset.triggerMark)
+    let triggers = asset.marks.map(\.name).filter { $0.hasPrefix(Asset.triggerMark) }
+    guard !triggers.isEmpty else {
+      throw CommandError.usage(
+        "--preset needs --at: \(asset.path) has no trigger", hint: "state a time, such as --at 1.3")
+    }
+    guard triggers == [Asset.triggerMark] else {
+      throw CommandError.usage(
+        "--preset needs --at: \(asset.path) has \(triggers.count) triggers",
+        hint: "choose one of them: --at " + triggers.map { "@\($0)" }.joined(separator: ", --at "))
+    }
+    return (try asset.resolve(mark), "\(mark)")
   }
 
   private static func notKept(_ what: String) -> CommandError {

@@ -12,20 +12,21 @@ struct SyncCommand: ParsableCommand, Verb {
     abstract: "Measure the time offset between recordings of the same event.",
     discussion: """
       EXAMPLES
-        slowmo sync take.mov second.mov
+        slowmo sync take.mov second.mov --max-offset 0.5
         slowmo sync take.mov second.mov --by audio --max-offset 0.5 --json
-        slowmo sync take.mov second.mov -o both.otio
+        slowmo sync take.mov second.mov --max-offset 0.5 -o both.otio
 
       Each recording is compared with the first. Its offset is the time of the first recording at
       which it starts. Recordings with nothing in common, and events that repeat, are refused (exit
-      code 65).
+      code 65). --max-offset limits the search, which makes repeating events unambiguous.
 
-      -o writes a project with a track for each recording, aligned, in the part that all share.
-      Export it with slowmo edit.
+      -o writes a project with a track for each recording, aligned, in the part that all share. Show
+      them with slowmo compare both.otio, or export the first with slowmo edit.
 
       MANUAL
-      --by audio compares the audio. --by flash compares the frames in which a light goes on or off.
-      --by auto uses the audio, or else a flash.
+      --by audio compares the audio. --by flash compares the frames in which a light is switched on or off.
+      --by auto uses the audio. If the audio repeats, a flash may decide between its offsets. Without
+      audio, a flash needs its start and its end. A flash that the audio contradicts is refused.
 
       The uncertainty is half the width of an interval that contains the true offset in at least 95
       of 100 cases. Audio that arrives later because of its distance counts as an offset: 2.9 ms for

@@ -9,20 +9,27 @@ struct TriggeredRecording {
   let overwrites: Bool
   let progress: ProgressReporter
 
-  /// Records clips until the capture ends.
+  /// The result of the capture, and the paths of the replays by those of their clips.
+  typealias Outcome = (report: TriggeredReport, replays: [String: String])
+
+  /// Records clips until the capture ends, and waits for their replays.
   ///
   /// `update` is called from time to time with the state of the capture.
   func record(
     _ movie: MovieFileOutput, update: (MovieFileOutput.Progress) -> Void
-  ) throws -> TriggeredReport {
+  ) throws -> Outcome {
     var settings = options.settings()
     let names = try names()
     if let names { settings.clipPath = { _ in names.next() } }
     let commands = options.exec.map(ClipCommands.init)
+    let replays = options.replay.map {
+      ClipReplays(speed: $0, overwrites: overwrites, commands: commands)
+    }
     let sources = try TriggerSources(options.trigger, of: movie)
     progress.start(file: output)
     var result = try withExtendedLifetime(sources) {
       try movie.record(on: settings) { event in
+        for file in replays?.takeFiles() ?? [] { progress.file(file) }
         switch event {
         case .waiting(let bytes): progress.note(waiting(bytes))
         case .triggered(let trigger, let clip):
@@ -38,16 +45,24 @@ struct TriggeredRecording {
           progress.file(clip.path)
           // If another program replaced the clip's file, the path now leads to a foreign file. The
           // user's `--exec` command must not receive it.
-          if clip.problem?.code != .outputReplaced {
-            commands?.run(for: clip.path, triggeredAt: clip.trigger?.captureTime)
+          guard clip.problem?.code != .outputReplaced else { break }
+          guard let replays, clip.isPlayable else {
+            commands?.run(for: clip.path, trigger: clip.trigger)
+            break
+          }
+          let waiting = replays.add(clip)
+          if waiting > 0 {
+            progress.note("replays fall behind: \(waiting) clips wait, the newest is next")
           }
         }
       }
     }
-    result.warnings += commands?.wait() ?? []
+    let made = replays?.wait()
+    for file in replays?.takeFiles() ?? [] { progress.file(file) }
+    result.warnings += (made?.warnings ?? []) + (commands?.wait() ?? [])
     for warning in result.warnings + result.clips.flatMap(\.warnings) { progress.warning(warning) }
     progress.end(file: nil)
-    return result
+    return (result, made?.paths ?? [:])
   }
 
   private func waiting(_ bytes: Int) -> String {
@@ -62,8 +77,11 @@ struct TriggeredRecording {
   private func names() throws -> ClipNames? {
     guard options.repeat else {
       try Files.refuseExisting(output, overwrites: overwrites)
+      if options.replay != nil {
+        try Files.refuseExisting(ClipNames.replay(of: output), overwrites: overwrites)
+      }
       return nil
     }
-    return try ClipNames(output, overwrites: overwrites)
+    return try ClipNames(output, overwrites: overwrites, hasReplays: options.replay != nil)
   }
 }

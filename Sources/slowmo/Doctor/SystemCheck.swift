@@ -27,13 +27,18 @@ struct DoctorDocument: Encodable, TextDocument {
   let device: String?
   let checks: [SystemCheck]
   let ok: Bool
+  /// One for each check that found a problem.
+  let limits: [BrokenLimit]
 
-  enum CodingKeys: CodingKey { case schema, device, checks, ok }
+  enum CodingKeys: CodingKey { case schema, device, checks, ok, limits }
 
   init(device: String?, checks: [SystemCheck]) {
     self.device = device
     self.checks = checks
     ok = checks.allSatisfy(\.ok)
+    limits = checks.filter { !$0.ok }.map {
+      BrokenLimit($0.name, value: .text($0.found), file: nil, "\($0.name): \($0.found)")
+    }
   }
 
   var lines: [String] {

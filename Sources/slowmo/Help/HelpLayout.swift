@@ -79,7 +79,7 @@ enum HelpLayout {
       Group("FILE", "output", "segment", "reconnect", "burst", "faststart"),
       Group("LIMIT", "duration", "frames", "max-size", "min-free", "max-drops"),
       Group(
-        "CLIP", "trigger", "pre", "post", "repeat", "max-clips", "quiet-period", "exec"),
+        "CLIP", "trigger", "pre", "post", "repeat", "max-clips", "quiet-period", "replay", "exec"),
       Group(
         "METADATA", "title", "tag", "location", "metadata-fd", "metadata", "face-model", "report",
         "frames-csv"),
@@ -119,7 +119,8 @@ enum HelpLayout {
     ],
     "track": [
       Group("OBJECT", "at", "box", "until", "by", "reach"),
-      Group("MEASUREMENT", "scale", "clock", "capture-fps", "csv", "overlay"),
+      Group(
+        "MEASUREMENT", "scale", "y-axis", "origin-point", "clock", "capture-fps", "csv", "overlay"),
     ],
     "play": [
       Group("PLAYBACK", "speed", "range", "loop", "sampling", "refresh", "on-error", "video-track"),

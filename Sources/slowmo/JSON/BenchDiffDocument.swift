@@ -10,17 +10,18 @@ struct BenchDiffDocument: Encodable {
 
   let schema = schemaName("bench")
   let changes: [Change]
-  /// The limits that the new report exceeds.
+  /// The limits that the new report exceeds, as they were written.
   let broken: [String]
+  let limits: [BrokenLimit]
 
-  enum CodingKeys: CodingKey { case schema, changes, broken }
+  enum CodingKeys: CodingKey { case schema, changes, broken, limits }
 
-  init(old: BenchFigures, new: BenchFigures, broken: [String]) {
+  init(old: BenchFigures, new: BenchFigures, limits: [BrokenLimit], broken: [String]) {
     changes = old.numbers.keys.sorted().compactMap { key in
       guard let before = old.numbers[key], let after = new.numbers[key] else { return nil }
       return Change(key: key, old: before, new: after)
     }
-    self.broken = broken
+    (self.limits, self.broken) = (limits, broken)
   }
 
   /// The comparison as text lines.

@@ -5,7 +5,7 @@ import Overcrank
 /// The JSON document of `check`: the audit, the file and the chart.
 struct CheckDocument: Encodable, TextDocument {
   private enum CodingKeys: CodingKey {
-    case schema, file, plot, ok, dryRun, framesSynthesized, timesCorrected, notes
+    case schema, file, plot, ok, dryRun, framesSynthesized, timesCorrected, notes, limits
     case clock, timeSource, timeScale, timeAssumption
   }
 
@@ -21,6 +21,8 @@ struct CheckDocument: Encodable, TextDocument {
   let timesCorrected: Int
   /// The faults of the file that did not prevent reading it.
   let notes: [String]
+  /// The limits that the timing does not keep.
+  var limits: [BrokenLimit] { BrokenLimit.all(of: audit, file: file) }
 
   func encode(to encoder: any Encoder) throws {
     try audit.encode(to: encoder)
@@ -37,6 +39,7 @@ struct CheckDocument: Encodable, TextDocument {
     try container.encodeIfPresent(time.timeScale, forKey: .timeScale)
     try container.encodeIfPresent(time.timeAssumption, forKey: .timeAssumption)
     try container.encode(notes, forKey: .notes)
+    try container.encode(limits, forKey: .limits)
   }
 
   /// The audit as text lines.

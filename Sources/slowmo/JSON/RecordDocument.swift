@@ -25,9 +25,11 @@ struct RecordDocument: Encodable {
   /// values.
   struct Take: Encodable {
     let report: RecordingReport
+    /// The path of the clip's replay, or nil.
+    var replay: String?
 
     private enum CodingKeys: String, CodingKey {
-      case codec, intervals
+      case codec, intervals, replay
       case verification = "proof"
     }
 
@@ -41,6 +43,7 @@ struct RecordDocument: Encodable {
       try container.encodeIfPresent(
         report.frameRateVerification.map(Verification.init), forKey: .verification)
       if report.intervals == nil { try container.encode(NoIntervals(), forKey: .intervals) }
+      try container.encodeIfPresent(replay, forKey: .replay)
     }
   }
 
@@ -76,7 +79,7 @@ struct RecordDocument: Encodable {
   }
 
   private enum CodingKeys: CodingKey {
-    case schema, ring, ignoredTriggers, refusedTriggers, preflight, files, error
+    case schema, ring, ignoredTriggers, refusedTriggers, preflight, files, limits, error
   }
   private enum PreflightKeys: CodingKey { case free }
 
@@ -86,14 +89,27 @@ struct RecordDocument: Encodable {
   /// Without `--repeat`, the document contains the report of the only clip. With `--repeat`, it
   /// contains the sums over all clips.
   private let capture: TriggeredReport?
+  /// The paths of the replays by those of their clips.
+  private let replays: [String: String]
   private let preflight: RecordingPreflight
   /// The report of each file; nil for a recording that can have only one file.
   private let files: [RecordingReport]?
   /// The error that ends the command; nil for none.
   private(set) var problem: CommandError?
 
-  /// The number of lost frames that `--max-drops` limits.
-  var dropped: Int64 { report.ledger.dropped }
+  /// The limits of the options that the recording does not keep.
+  private(set) var limits: [BrokenLimit] = []
+
+  /// Limits the number of lost frames.
+  mutating func limit(maxDrops: Int64) {
+    let dropped = report.ledger.dropped
+    guard dropped > maxDrops else { return }
+    let lost = dropped == 1 ? "1 frame was lost" : "\(dropped) frames were lost"
+    limits.append(
+      BrokenLimit(
+        "max_drops", limit: .count(maxDrops), value: .count(dropped), file: report.path,
+        "\(lost), and --max-drops allows \(maxDrops)"))
+  }
 
   /// Records a failure after the recording.
   ///
@@ -103,13 +119,13 @@ struct RecordDocument: Encodable {
   /// Creates the document of a recording with one file.
   init(_ report: RecordingReport, _ preflight: RecordingPreflight, _ problem: CommandError?) {
     (self.report, self.preflight, self.problem) = (report, preflight, problem)
-    (capture, files) = (nil, nil)
+    (capture, files, replays) = (nil, nil, [:])
   }
 
   /// Creates the document of a recording with several files.
   init(_ report: SegmentedReport, _ preflight: RecordingPreflight, _ problem: CommandError?) {
     (self.report, self.preflight, self.problem) = (report.take, preflight, problem)
-    (capture, files) = (nil, report.files)
+    (capture, files, replays) = (nil, report.files, [:])
   }
 
   /// Creates the document of a triggered capture.
@@ -117,8 +133,9 @@ struct RecordDocument: Encodable {
   /// `path` is the output file, or its template if `repeats` allows several clips.
   init(
     _ capture: TriggeredReport, _ preflight: RecordingPreflight, path: String, repeats: Bool,
-    _ problem: CommandError?
+    replays: [String: String], _ problem: CommandError?
   ) {
+    self.replays = replays
     // A single clip supplies the report. Several clips are added up in a new report.
     var whole =
       capture.clips.first.flatMap { repeats ? nil : $0 }
@@ -145,8 +162,12 @@ struct RecordDocument: Encodable {
     (self.capture, self.preflight, self.problem) = (capture, preflight, problem)
   }
 
+  private func take(_ report: RecordingReport) -> Take {
+    Take(report: report, replay: replays[report.path])
+  }
+
   func encode(to encoder: any Encoder) throws {
-    try Take(report: report).encode(to: encoder)
+    try take(report).encode(to: encoder)
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(schemaName("record"), forKey: .schema)
     try container.encodeIfPresent(
@@ -157,7 +178,8 @@ struct RecordDocument: Encodable {
     try preflight.encode(to: nested)
     var more = nested.container(keyedBy: PreflightKeys.self)
     try more.encodeIfPresent(preflight.freeDuration, forKey: .free)
-    if let files { try container.encode(files.map(Take.init), forKey: .files) }
+    if let files { try container.encode(files.map(take), forKey: .files) }
+    try container.encode(limits, forKey: .limits)
     try container.encodeIfPresent(problem.map(ErrorDetails.init), forKey: .error)
   }
 }

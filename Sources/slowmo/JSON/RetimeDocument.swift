@@ -147,9 +147,23 @@ extension RetimeDocument {
       lines.append("audio: \(audio.algorithm), \(audio.samples) samples")
     }
     if !report.lostMetadata.isEmpty {
-      lines.append("metadata lost: \(report.lostMetadata.joined(separator: ", "))")
+      lines.append("not kept: \(Self.description(report.lostMetadata))")
     }
     return lines
+  }
+
+  /// Lost metadata as a list for people.
+  private static func description(_ lost: [String]) -> String {
+    var seen = Set<String>()
+    return lost.map { name in
+      if name.hasPrefix("language=") { return "the language \(name.dropFirst("language=".count))" }
+      return switch name {
+      case "com.overcrank.recording": "the camera's name, mode and settings"
+      case "com.overcrank.capture_frame_rate", "com.android.capture.fps": "the capture rate"
+      default: name
+      }
+    }
+    .filter { seen.insert($0).inserted }.joined(separator: ", ")
   }
 
   private static func synthesized(_ report: ExportReport) -> String {
@@ -173,7 +187,7 @@ extension RetimeDocument {
       lines.append("\(plan.framesSynthesized) of them to synthesize")
     }
     if !plan.lostMetadata.isEmpty {
-      lines.append("metadata to be lost: \(plan.lostMetadata.joined(separator: ", "))")
+      lines.append("not to be kept: \(Self.description(plan.lostMetadata))")
     }
     return lines
   }

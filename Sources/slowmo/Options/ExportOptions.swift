@@ -88,7 +88,7 @@ struct ExportOptions: ParsableArguments, Sendable {
     if shard != nil && join { throw ValidationError("--shard and --join exclude each other") }
     if part != .whole {
       let name = join ? "--join" : "--shard"
-      guard fps != nil else {
+      guard !copy else {
         throw ValidationError("\(name) needs --fps: only a constant rate has shards")
       }
       guard onError != .skip else {
@@ -130,7 +130,12 @@ struct ExportOptions: ParsableArguments, Sendable {
         "a movie cannot be written to standard output: name a file, or leave out --copy and --fps "
           + "to print the project")
     }
-    if !copy && fps == nil && !hasOwnRate && !isProject(output) {
+    guard !copy && fps == nil && !hasOwnRate else { return }
+    guard part == .whole else {
+      throw ValidationError(
+        "\(join ? "--join" : "--shard") needs --fps: only a constant rate has shards")
+    }
+    guard isProject(output) else {
       throw ValidationError("choose how to export: --copy or --fps RATE")
     }
   }

@@ -7,6 +7,8 @@ struct ProjectReader {
   private(set) var composition: Composition
   private(set) var assets: [Asset] = []
   private(set) var warnings: [String] = []
+  /// The video tracks, the lowest first; in the composition, they are merged.
+  private(set) var videoTracks: [CompositionTrack] = []
 
   init(
     _ project: String, timecodeFps: FrameRate?, open: (String) throws(MediaError) -> Asset
@@ -38,6 +40,7 @@ struct ProjectReader {
       return try asset(path).videoTrack?.nominalFrameRate
     }
     composition = read.composition
+    videoTracks = read.videoTracks
     warnings = relinked + read.warnings
     assets = opened.values.sorted { $0.path < $1.path }
   }

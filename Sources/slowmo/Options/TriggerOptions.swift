@@ -95,7 +95,15 @@ struct TriggerOptions: ParsableArguments {
   var quietPeriod: MediaTime?
 
   @Option(
-    help: "Run this shell command after each clip. {path} is the file; it is quoted for you.")
+    help: "Also write a replay of each clip at this speed, such as 1/8, in a .replay.mp4 file.",
+    transform: Speed.init(parsing:))
+  var replay: Speed?
+
+  @Option(
+    help: """
+      Run this shell command after each clip. {path} is the file, quoted for you, {trigger} the time \
+      of its trigger in seconds, and {replay} its replay.
+      """)
   var exec: String?
 
   /// Whether `--trigger` is given.
@@ -103,7 +111,8 @@ struct TriggerOptions: ParsableArguments {
 
   func validate() throws {
     let lone = [
-      ("--pre", pre != nil), ("--post", post != nil), ("--repeat", self.repeat),
+      ("--pre", pre != nil), ("--post", post != nil), ("--replay", replay != nil),
+      ("--repeat", self.repeat),
       ("--quiet-period", quietPeriod != nil), ("--max-clips", maxClips != nil),
     ].first { $0.1 }
     if let lone, trigger.isEmpty {

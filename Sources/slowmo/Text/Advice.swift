@@ -60,6 +60,7 @@ enum Advice {
     case .minimumFreeSpace: "--min-free"
     case .burst: "--burst"
     case .timeCodeRate: "--timecode-fps"
+    case .comparedEvent: "--by flash"
     case .undecodableFrames: "--on-error skip"
     case .captureClock: "--capture-fps, --clock file"
     }

@@ -5,10 +5,10 @@ import Overcrank
 
 /// Writes the table of a movie's frames as CSV.
 enum FrameTableText {
-  /// Writes the table.
+  /// Writes the table of some or all frames of a movie, in the order of `lines`.
   ///
   /// One column is added for a movie with codes, and one for a movie with faces. For a movie with
-  /// synthesized frames, two columns are added at the end.
+  /// synthesized frames, two columns are added at the end. The columns do not depend on the selection.
   static func write(
     _ lines: [Asset.FrameTimingRow], of asset: Asset, to path: String, overwrites: Bool
   ) throws {

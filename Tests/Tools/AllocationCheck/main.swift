@@ -13,7 +13,8 @@ import TestSupport
 // allocation can block on the allocator's lock.
 //
 //   AllocationCheck              records from the synthetic camera and a simulated V4L2 camera, then
-//                                runs a session with three outputs
+//                                runs a session with three outputs, a movie beside a preview, and
+//                                clips with replays
 //   AllocationCheck --frames N   the number of frames for the three outputs; default 480
 //   AllocationCheck --alone      for an idle machine: the three outputs must lose no frame
 //   AllocationCheck --waste      allocates in every hundredth frame on purpose; must fail
@@ -134,4 +135,8 @@ let previewed = try PreviewedTake(frames: 480)
 print(previewed.description)
 proofs.append(isProved("movie and preview, 640x480@240/mjpg", previewed.outcome))
 proofs.append(previewed.isAccounted && (!isAlone || previewed.lost == 0))
+let replayed = try ReplayedClips()
+print(replayed.description)
+proofs.append(isProved("clips with replays, 1280x720@240/mjpg", replayed.outcome))
+proofs.append(replayed.isAccounted && (!isAlone || replayed.lost == 0))
 exit(proofs.allSatisfy { $0 } ? 0 : 1)
