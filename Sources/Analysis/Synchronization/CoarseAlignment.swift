@@ -48,10 +48,10 @@ struct CoarseAlignment {
   private static let minimumLimitedCoefficient = 0.5
   /// The least coefficient and correlation of a rival, relative to those of the greatest correlation.
   ///
-  /// In audio that repeats at least once, the neighbors of an offset have half of its correlation. In
-  /// irregular claps that are all alike, they have at most a third.
+  /// In audio that repeats at least once, the neighbors of an offset have half of its correlation, or
+  /// less if an event is near an end. Among six irregular claps that are all alike, a pair has a sixth.
   private static let rivalCoefficient = 0.85
-  private static let rivalShare = 0.4
+  private static let rivalShare = 0.25
   /// As above, for the offsets that audio without a certain offset permits.
   private static let possibleCoefficient = 0.7
   private static let possibleShare = 0.1
