@@ -124,9 +124,9 @@ struct SlowMotionTests {
     #expect(painted == [299])
     let lines = try String(contentsOfFile: scratch.file("times.csv"), encoding: .utf8)
       .split(separator: "\n")
-    #expect(lines.count == 961)
     #expect(lines[0] == "index,pts_ns,capture_ns,sequence,duration_ns,lost_before,duplicate")
-    #expect(lines[241].hasPrefix("240,1000000000,"))
+    #expect(lines.dropFirst().map { $0.prefix { $0 != "," } }.sorted() == ["240", "299", "300"])
+    #expect(lines[1].hasPrefix("240,1000000000,"))
   }
 
   private func packetRate(_ path: String) async throws -> String {
