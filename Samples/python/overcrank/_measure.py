@@ -86,6 +86,7 @@ class Measurement:
     Attributes:
         index: The index of the frame, from 0.
         pts_ns: The presentation time of the frame, in nanoseconds.
+        capture_ns: The capture time of the frame, in nanoseconds, or None.
         points: The numbers of the two or three points, from 1.
         pixels: The distance in pixels, or None for an angle.
         pixels_uncertainty: The uncertainty of ``pixels``, or None.
@@ -97,6 +98,7 @@ class Measurement:
 
     index: int
     pts_ns: int
+    capture_ns: int | None
     points: tuple[int, ...]
     pixels: float | None
     pixels_uncertainty: float | None
