@@ -45,6 +45,13 @@ extension MediaError {
       self = .exportCancelled
       return
     }
+    // The source is not at fault if the system cannot start a thread that reads it.
+    guard (error.operation, error.subject) != ("start", "a thread") else {
+      self.init(
+        .outOfMemory, error.description, recovery: "close other programs and try again",
+        cause: error.cause)
+      return
+    }
     // libav also returns system error numbers. The numbers in this list mean damaged data or an
     // unsupported format. The error is then in the source and not on the disk.
     let isOfSource =

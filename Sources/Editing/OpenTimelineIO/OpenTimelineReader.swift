@@ -92,21 +92,22 @@ struct OpenTimelineReader {
     for (number, layer) in videos.enumerated() {
       var content = layer.content
       if let curve { content = try content.played(along: curve) }
-      // The warnings of the media are those of the merged track.
+      // The warnings of the media are those of the merged track. Media that the merged track does not
+      // show may be missing.
       var media = media
-      let track = try Self.tagged(media.track(content, .video), by: [layer.track])
-      tracks.append(track)
+      let track = try? Self.tagged(media.track(content, .video), by: [layer.track])
+      if let track { tracks.append(track) }
       let above = videos[(number + 1)...].map(\.content)
       guard layer.content.showsAnything, !above.isEmpty,
         try layer.content.isHidden(below: .stacked(above))
       else { continue }
       var names: [String] = []
-      for case let path? in track.segments.map(\.source?.path) where !names.contains(path) {
+      for case let path? in (track?.segments ?? []).map(\.source?.path)
+      where !names.contains(path) {
         names.append(path)
       }
-      notes.append(
-        "\(layer.name) (\(names.joined(separator: ", "))) is hidden by the track above and left out"
-      )
+      let files = names.isEmpty ? "" : " (\(names.joined(separator: ", ")))"
+      notes.append("\(layer.name)\(files) is hidden by the track above and left out")
     }
     return tracks
   }
