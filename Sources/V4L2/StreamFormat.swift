@@ -16,6 +16,34 @@ package struct StreamFormat: Hashable, Sendable {
   package let planes: [Plane]
   /// Whether frames are progressive rather than interlaced fields.
   package let isProgressive: Bool
+  /// The matrix of YUV pixels.
+  package let encoding: Encoding
+
+  /// The matrix that converts the RGB of a camera to YUV (`v4l2_ycbcr_encoding`).
+  package enum Encoding: Hashable, Sendable {
+    /// That of BT.601, which sYCC and JPEG have as well.
+    case bt601
+    /// That of BT.709.
+    case bt709
+    /// Another one, such as that of BT.2020.
+    case other
+
+    /// The matrix that a driver states; by default, that of its color space
+    /// (`V4L2_MAP_YCBCR_ENC_DEFAULT`).
+    init(_ stated: UInt32, colorSpace: UInt32) {
+      switch v4l2_ycbcr_encoding(stated) {
+      case V4L2_YCBCR_ENC_DEFAULT:
+        switch v4l2_colorspace(colorSpace) {
+        case V4L2_COLORSPACE_REC709, V4L2_COLORSPACE_DCI_P3: self = .bt709
+        case V4L2_COLORSPACE_BT2020, V4L2_COLORSPACE_SMPTE240M: self = .other
+        default: self = .bt601
+        }
+      case V4L2_YCBCR_ENC_601, V4L2_YCBCR_ENC_XV601, V4L2_YCBCR_ENC_SYCC: self = .bt601
+      case V4L2_YCBCR_ENC_709, V4L2_YCBCR_ENC_XV709: self = .bt709
+      default: self = .other
+      }
+    }
+  }
 
   /// One memory plane of a frame.
   package struct Plane: Hashable, Sendable {
@@ -42,6 +70,7 @@ package struct StreamFormat: Hashable, Sendable {
     height = pixels.height
     planes = [Plane(bytesPerLine: pixels.bytesperline, byteCount: pixels.sizeimage)]
     isProgressive = pixels.field == V4L2_FIELD_NONE.rawValue
+    encoding = Encoding(pixels.ycbcr_enc, colorSpace: pixels.colorspace)
   }
 
   init(_ pixels: v4l2_pix_format_mplane) {
@@ -54,6 +83,7 @@ package struct StreamFormat: Hashable, Sendable {
       }
     }
     isProgressive = pixels.field == V4L2_FIELD_NONE.rawValue
+    encoding = Encoding(UInt32(pixels.ycbcr_enc), colorSpace: pixels.colorspace)
   }
 }
 

@@ -73,7 +73,19 @@ struct OpenedDevice: Sendable {
     maximumByteCount = planes.isEmpty ? Int(granted.bytesPerFrame) : planes.reduce(0, +)
     delivery = try Self.delivery(
       known.mediaSubType, width: format.width, height: format.height,
-      bytesPerRow: Int(granted.bytesPerLine))
+      bytesPerRow: Int(granted.bytesPerLine), matrix: Self.matrix(of: known, granted))
+  }
+
+  /// The matrix of a camera's frames; JPEG has that of BT.601 whatever the driver states.
+  private static func matrix(
+    of format: FourCCFormat, _ granted: StreamFormat
+  ) -> MediaFrame.Matrix {
+    guard case .pixels = format.mediaSubType else { return .bt601 }
+    return switch granted.encoding {
+    case .bt601: .bt601
+    case .bt709: .bt709
+    case .other: .other
+    }
   }
 
   /// The number of bytes to copy from each plane to join the planes in one buffer.
@@ -157,7 +169,7 @@ struct OpenedDevice: Sendable {
     maximumByteCount = driver.maximumByteCount
   }
 
-  /// The frames of cameras are BT.601 unless a file states something else.
+  /// The frames of cameras are BT.601 unless a driver or a file states something else.
   private static func delivery(
     _ subType: MediaSubType, width: Int, height: Int, bytesPerRow: Int,
     matrix: MediaFrame.Matrix? = .bt601
