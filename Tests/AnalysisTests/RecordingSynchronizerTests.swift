@@ -89,6 +89,30 @@ struct RecordingSynchronizerTests {
     }
   }
 
+  @Test func `A slowed movie cannot be aligned with others`() throws {
+    let scratch = try Scratch()
+    func movie(_ name: String, capturedAt rate: Int) throws -> Asset {
+      var recipe = MovieRecipe.constant(30, count: 30)
+      recipe.metadata = ["com.overcrank.capture_frame_rate": "\(rate)/1"]
+      try recipe.write(to: scratch.file(name))
+      return try Asset(path: scratch.file(name))
+    }
+    let recordings = [
+      SynchronizedRecording(try movie("real.mov", capturedAt: 30)),
+      SynchronizedRecording(try movie("slow.mov", capturedAt: 240)),
+    ]
+    #expect {
+      try Composition(synchronizing: recordings)
+    } throws: {
+      ($0 as? MediaError)?.code == .unknownCaptureTime
+    }
+    // The times of the file are a choice.
+    let chosen = try recordings.map {
+      SynchronizedRecording($0.asset, clock: try $0.asset.captureClock(.file))
+    }
+    #expect(try Composition(synchronizing: chosen).duration == MediaTime(seconds: 1))
+  }
+
   @Test func `Aligns recordings of different audio sampling rates`() throws {
     let scratch = try Scratch()
     // A rising tone is the same audio at any sample rate.

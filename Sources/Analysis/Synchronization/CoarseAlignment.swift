@@ -52,6 +52,10 @@ struct CoarseAlignment {
   /// less if an event is near an end. Among six irregular claps that are all alike, a pair has a sixth.
   private static let rivalCoefficient = 0.85
   private static let rivalShare = 0.25
+  /// The least product of both that makes a rival of an offset with a lower coefficient.
+  ///
+  /// At the right offset, an event at the end of one recording lowers the coefficient.
+  private static let rivalProduct = 0.6
   /// As above, for the offsets that audio without a certain offset permits.
   private static let possibleCoefficient = 0.7
   private static let possibleShare = 0.1
@@ -113,8 +117,10 @@ struct CoarseAlignment {
       }
     }
     let rivals = peaks.filter {
-      abs($0.offset - best) > neighborhood && $0.share >= Self.rivalShare
-        && $0.coefficient >= coefficient * Self.rivalCoefficient
+      let share = $0.coefficient / coefficient
+      return abs($0.offset - best) > neighborhood
+        && ($0.share >= Self.rivalShare && share >= Self.rivalCoefficient
+          || $0.share * share >= Self.rivalProduct)
     }
     let agreement = whitened.agreement(at: best)
     let isCertain =

@@ -10,10 +10,23 @@ public struct SynchronizedRecording: Sendable {
   public let asset: Asset
   /// The time in the reference at which the recording starts.
   public let offset: MediaTime
+  /// The times of the capture; nil for those of the movie.
+  public let clock: CaptureClock?
 
   /// Creates a synchronized recording; the reference itself has an offset of zero.
-  public init(_ asset: Asset, offset: MediaTime = .zero) {
-    (self.asset, self.offset) = (asset, offset)
+  public init(_ asset: Asset, offset: MediaTime = .zero, clock: CaptureClock? = nil) {
+    (self.asset, self.offset, self.clock) = (asset, offset, clock)
+  }
+
+  /// Throws if the recording does not play in real time, for its offset is one of real time.
+  fileprivate func checkPlaysInRealTime() throws(MediaError) {
+    guard asset.videoTrack != nil else { return }
+    let clock = if let clock { clock } else { try asset.captureClock() }
+    guard clock.timeScale != .one else { return }
+    throw MediaError(
+      .unknownCaptureTime,
+      "\(asset.path) does not play in real time, so that it cannot be aligned with others",
+      recovery: "align the recording that it was made from")
   }
 }
 
@@ -25,11 +38,12 @@ extension Composition {
   /// are in the order of the recordings.
   ///
   /// - Throws: `MediaError` with `.nothingInCommon` if no part is shared, `.emptyRange` for a
-  ///   recording of zero duration.
+  ///   recording of zero duration, `.unknownCaptureTime` for a movie that does not play in real time.
   public init(synchronizing recordings: [SynchronizedRecording]) throws(MediaError) {
     self.init()
     var (start, end) = (Rational(Int64.min), Rational(Int64.max))
     for recording in recordings {
+      try recording.checkPlaysInRealTime()
       start = max(start, recording.offset.seconds)
       end = min(end, recording.offset + recording.asset.duration)
     }

@@ -80,24 +80,16 @@ struct SyncCommand: ParsableCommand, Verb {
       asset.videoTrack == nil ? nil : try timing.clock(of: asset)
     }
     let synchronizer = RecordingSynchronizer(method: by.method, maximumOffset: maxOffset)
-    var recordings = [SynchronizedRecording(assets[0])]
+    var recordings = [SynchronizedRecording(assets[0], clock: clocks[0])]
     var pairs: [SyncDocument.Pair] = []
     for (asset, clock) in zip(assets, clocks).dropFirst() {
       let known = clock.flatMap { own in clocks[0].map { (own, $0) } }
       let offset = try synchronizer.offset(
         of: asset, to: assets[0], clocks: known, isCancelled: { Interrupt.isRequested })
-      recordings.append(SynchronizedRecording(asset, offset: offset.offset))
+      recordings.append(SynchronizedRecording(asset, offset: offset.offset, clock: clock))
       pairs.append(SyncDocument.Pair(files[0], asset.path, offset))
     }
     if let output {
-      for (asset, clock) in zip(assets, clocks) {
-        if let clock, clock.timeScale != .one {
-          throw CommandError(
-            .badData, code: "unknown_capture_time",
-            "\(asset.path) does not play in real time, so that it cannot be aligned in a project",
-            hint: "use the recording that it was made from, or measure the offset without -o")
-        }
-      }
       let composition = try Composition(synchronizing: recordings)
         .replacingSourcePaths { ProjectPaths.path($0, seenFrom: output) }
       let project = OpenTimelineDocument(composition, name: output.lastPathComponent)
