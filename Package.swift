@@ -240,7 +240,7 @@ let package = Package(
         "OvercrankLinuxSystem",
         "OvercrankFrameAccounting",
         "OvercrankALSA", "OvercrankAssets", "OvercrankCapture", "CVideo4Linux", "FakeVideo4Linux",
-        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankPlayback",
+        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankMovieFormat", "OvercrankPlayback",
         "OvercrankV4L2",
         .product(name: "Subprocess", package: "swift-subprocess"),
       ],
@@ -293,7 +293,8 @@ let package = Package(
         "OvercrankFrameAccounting",
         "TestSupport", "SlowmoCommands", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing",
         "OvercrankExport", "OvercrankDeviceDiscovery",
-        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankPhotos", "OvercrankRecording",
+        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankMovieFormat", "OvercrankPhotos",
+        "OvercrankRecording",
         "OvercrankRetiming", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     .testTarget(

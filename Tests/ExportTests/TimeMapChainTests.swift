@@ -117,17 +117,24 @@ struct TimeMapChainTests {
   }
 
   /// Compares the rows of a movie with the numbers painted into its frames.
-  private func judge(_ asset: Asset, _ takes: [Take], _ seed: UInt64, shift: Int = 0) throws {
+  ///
+  /// Frames that its sources hide have no capture time, but a copy may show them for a tick.
+  private func judge(
+    _ asset: Asset, from sources: [Asset], _ takes: [Take], _ seed: UInt64, shift: Int = 0
+  ) throws {
     let numbers = try asset.numbers()
     let rows = asset.frameTimingRows()
     #expect(rows.count == numbers.count)
     let map = try #require(asset.timeMap, "seed \(seed): the map is believed")
+    let unknown = map.frames.indices.filter { map.recording(ofFrame: $0) == nil }
+    let hidden = sources.reduce(0) { $0 + ($1.videoTrack?.frames.hiddenPackets.count ?? 0) }
+    #expect(unknown.count <= hidden, "seed \(seed)")
     var previous: Int?
     for (index, number) in numbers.enumerated() {
       let row = rows[min(rows.count - 1, index + shift)]
       let content = map.frames[min(rows.count - 1, index + shift)].content
       let known = number.flatMap { number in takes.lazy.compactMap { $0.frames[number] }.first }
-      guard content == .genuine || content == .repeated else {
+      guard content == .genuine || content == .repeated, !unknown.contains(index) else {
         previous = nil
         continue
       }
@@ -169,7 +176,7 @@ struct TimeMapChainTests {
           continue
         }
         asset = try Asset(path: settings.path)
-        try judge(asset, takes, seed)
+        try judge(asset, from: assets, takes, seed)
       }
     }
   }
@@ -180,8 +187,10 @@ struct TimeMapChainTests {
     let settings = ExportSettings(path: directory.file("copy.mov"), mode: .passthrough())
     try ExportSession(Composition(take.asset), of: take.asset).export(settings)
     let asset = try Asset(path: settings.path)
-    try judge(asset, [take], 77)
-    withKnownIssue("a map that is off by one frame") { try judge(asset, [take], 77, shift: 1) }
+    try judge(asset, from: [take.asset], [take], 77)
+    withKnownIssue("a map that is off by one frame") {
+      try judge(asset, from: [take.asset], [take], 77, shift: 1)
+    }
   }
 
   @Test func `Losses between neighboring frames stay those of the ledger`() throws {

@@ -4,11 +4,15 @@ package import OvercrankAssets
 import OvercrankCapture
 import OvercrankLibAV
 import OvercrankMediaCore
+package import OvercrankMovieFormat
 
 /// Reads the painted frame number of each frame in presentation order; nil for a frame without one.
 ///
+/// - Parameters:
+///   - asset: The movie.
+///   - pane: The part of the frame that has the numbers; nil for the whole frame.
 /// - Throws: `MediaError` when the movie cannot be read.
-package func paintedNumbers(_ asset: Asset) throws -> [Int?] {
+package func paintedNumbers(_ asset: Asset, in pane: TimeMapBox.Pane? = nil) throws -> [Int?] {
   var reader = try FrameReader(asset)
   var converter = FrameConverter(to: .gray8, isFullRange: true)
   var numbers: [Int?] = []
@@ -16,8 +20,11 @@ package func paintedNumbers(_ asset: Asset) throws -> [Int?] {
     let frame = try converter.convert(try reader.mediaFrame(at: index))
     guard let luma = frame.planeData(0) else { throw MediaError.unreadable(asset.path) }
     let stride = frame.bytesPerRow(0)
+    let corner = (pane?.y ?? 0) * stride + (pane?.x ?? 0)
     numbers.append(
-      FrameNumberPattern.read(width: frame.width, height: frame.height) { luma[$1 * stride + $0] })
+      FrameNumberPattern.read(
+        width: pane?.width ?? frame.width, height: pane?.height ?? frame.height
+      ) { luma[corner + $1 * stride + $0] })
   }
   return numbers
 }

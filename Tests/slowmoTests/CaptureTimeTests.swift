@@ -84,7 +84,7 @@ struct CaptureTimeTests {
       let covered = speeds.count { abs($0.value - trueSpeed($0.frame + 48)) <= $0.error }
       print("\(path): \(covered) of \(speeds.count) speeds in the interval")
       #expect(speeds.count > 100)
-      #expect(covered * 100 >= speeds.count * 90)
+      #expect(covered * 100 >= speeds.count * 95)
       #expect(document["time_source"] as? String == "map")
     }
   }

@@ -36,17 +36,27 @@ extension FuzzCases {
     }
   }
 
+  /// What is known about a foreign file.
+  private enum ForeignState {
+    /// All frames can be read.
+    case whole
+    /// Packets are missing or damaged.
+    case damaged
+    /// The codec changes within a track, so that no track has all frames.
+    case changingCodec
+  }
+
   /// Exports a stream of joined recordings, or a movie with changed flags and times, and compares it
   /// with what ffmpeg decodes.
   ///
   /// A wrong frame is a failure unless a note or a warning reports the cause.
   func foreignMovie(_ random: inout SeededGenerator) async throws -> String {
     let isStream = Int.random(in: 0..<3, using: &random) > 0
-    let (name, bytes, isWhole) = try isStream ? stream(&random) : flagged(&random)
+    let (name, bytes, state) = try isStream ? stream(&random) : flagged(&random)
     let path = try directory.write(bytes, as: name)
     do {
-      return try await "\(name): \(exportForeign(path, isWhole: isWhole, &random))"
-    } catch let error as MediaError where isWhole && !error.message.contains("clock of") {
+      return try await "\(name): \(exportForeign(path, state, &random))"
+    } catch let error as MediaError where state == .whole && !error.message.contains("clock of") {
       // A file whose tracks disagree on their clock may be refused.
       throw WrongCopy(description: "\(name) is refused: \(error)")
     }
@@ -54,18 +64,21 @@ extension FuzzCases {
 
   /// Exports a file, and compares it with what ffmpeg decodes.
   private func exportForeign(
-    _ path: String, isWhole: Bool, _ random: inout SeededGenerator
+    _ path: String, _ state: ForeignState, _ random: inout SeededGenerator
   ) async throws -> String {
     let asset = try Asset(path: path)
     guard let track = asset.videoTrack else { return "no video" }
     let shown = try await images(of: path)
-    if isWhole { try compare(asset, with: shown, &random) }
+    if state == .whole { try compare(asset, with: shown, &random) }
     var settings = ExportSettings(path: directory.file("foreign.mov"), mode: .passthrough())
     settings.overwrites = true
     settings.audioTimePitchAlgorithm = .mute
     let report = try await ExportSession(Composition(asset), of: asset).export(settings)
     let copied = try await images(of: report.path)
-    let isReported = !isWhole && !report.warnings.isEmpty
+    let isReported = state != .whole && !report.warnings.isEmpty
+    guard isReported || state != .changingCodec else {
+      throw WrongCopy(description: "no warning says that the codec changes")
+    }
     let wrong = copied.count { !Set(shown).contains($0) }
     if !isReported, wrong > 0 || copied.count < shown.count {
       throw WrongCopy(
@@ -105,25 +118,28 @@ extension FuzzCases {
   /// One to three recordings, joined byte by byte; some have lost packets and changed flags.
   private func stream(
     _ random: inout SeededGenerator
-  ) throws -> (name: String, bytes: [UInt8], isWhole: Bool) {
+  ) throws -> (name: String, bytes: [UInt8], state: ForeignState) {
     let length = Streams.packetLength
-    var (bytes, isWhole): ([UInt8], Bool) = ([], true)
-    // A recording of MPEG-2 after one of H.264 would be another track.
-    let isMPEG2 = Int.random(in: 0..<3, using: &random) == 0
-    let candidates = isMPEG2 ? streams.parts[4...] : streams.parts[..<4]
+    var (bytes, state): ([UInt8], ForeignState) = ([], .whole)
+    // H.264, MPEG-2, or one after the other.
+    let candidates = [0..<4, 4..<6, 0..<6][Int.random(in: 0..<3, using: &random)]
+    var isMPEG2: Bool?
     for _ in 0..<Int.random(in: 1...3, using: &random) {
-      var part = candidates.randomElement(using: &random) ?? []
+      let number = Int.random(in: candidates, using: &random)
+      if let isMPEG2, isMPEG2 != (number >= 4) { state = .changingCodec }
+      isMPEG2 = number >= 4
+      var part = streams.parts[number]
       for _ in 0..<Int.random(in: 0...2, using: &random) {
         let packet = Int.random(in: 3..<part.count / length, using: &random) * length
         switch Int.random(in: 0..<6, using: &random) {
         case 0:
           // A lost packet.
           part.removeSubrange(packet..<packet + length)
-          isWhole = false
+          if state == .whole { state = .damaged }
         case 1:
           // transport_error_indicator.
           part[packet + 1] |= 0x80
-          isWhole = false
+          if state == .whole { state = .damaged }
         case 2 where part[packet + 3] & 0x20 != 0 && part[packet + 4] > 0:
           // discontinuity_indicator, random_access_indicator or another flag without data.
           part[packet + 5] ^= [0x80, 0x40, 0x20].randomElement(using: &random) ?? 0
@@ -135,13 +151,13 @@ extension FuzzCases {
       }
       bytes += part
     }
-    return ("joined.ts", bytes, isWhole)
+    return ("joined.ts", bytes, state)
   }
 
   /// A movie of which flags or durations were changed.
   private func flagged(
     _ random: inout SeededGenerator
-  ) throws -> (name: String, bytes: [UInt8], isWhole: Bool) {
+  ) throws -> (name: String, bytes: [UInt8], state: ForeignState) {
     let name = "flags-\(Int.random(in: 0..<2, using: &random)).mov"
     var movie = try PatchedMovie(directory.file(name))
     let table = "moov/trak/mdia/minf/stbl"
@@ -163,6 +179,6 @@ extension FuzzCases {
           of: "\(table)/stts")
       }
     }
-    return ("changed-\(name)", movie.bytes, true)
+    return ("changed-\(name)", movie.bytes, .whole)
   }
 }

@@ -5,7 +5,9 @@
 A take of the synthetic camera loses a tenth of its frames. OpenCV seeks in the take, and in the
 export of `slowmo retime --for opencv`. The right image is the one that PyAV decodes, frame after frame,
 with the same number. All seeks in the export must be right; the figure of the take is printed for
-comparison. PyAV must also read the times that `slowmo frames --csv` prints, to the microsecond.
+comparison. PyAV must also read the times that `slowmo frames --csv` prints, to the microsecond. A slowed
+clip that OpenCV rewrites has lost its capture times; whoever measures in it must be told what its times
+are taken for.
 
     opencv-seeks.py SLOWMO [--seeks N] [--careless]
 
@@ -13,6 +15,7 @@ With --careless, the take itself is judged in place of the export, so that the c
 """
 import argparse
 import csv
+import json
 import pathlib
 import random
 import subprocess
@@ -60,6 +63,35 @@ def right_seeks(path, images, numbers):
     return right
 
 
+def rewritten(source, path):
+    """Rewrites a clip with OpenCV, as scripts do."""
+    capture = cv2.VideoCapture(str(source))
+    size = int(capture.get(cv2.CAP_PROP_FRAME_WIDTH)), int(capture.get(cv2.CAP_PROP_FRAME_HEIGHT))
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"mp4v"), capture.get(cv2.CAP_PROP_FPS), size)
+    is_read, image = capture.read()
+    while is_read:
+        writer.write(image)
+        is_read, image = capture.read()
+    writer.release()
+    capture.release()
+
+
+def problems_of_rewrite(slowmo, take, directory):
+    """What is wrong about the times of a slowed clip that OpenCV has rewritten."""
+    slow, path = directory / "slow.mov", directory / "rewritten.mp4"
+    subprocess.run([slowmo, "retime", take, "-o", slow, "--speed", "1/8", "--copy", "--progress", "none"], check=True,
+                   stdout=subprocess.DEVNULL)
+    rewritten(slow, path)
+    words = [slowmo, "measure", path, "--at", "0", "--points", "0,0 3,4", "--json"]
+    document = json.loads(subprocess.run(words, check=False, capture_output=True).stdout)
+    if document.get("error", {}).get("code") == "unknown_capture_time":
+        return []
+    source, assumption = document.get("time_source"), document.get("time_assumption")
+    if (source, assumption) == ("file", "file_times_are_real"):
+        return []
+    return [f"a clip rewritten by OpenCV is measured by '{source}', and the assumption is '{assumption}'"]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("slowmo")
@@ -99,6 +131,7 @@ def main():
         late = [row["index"] for row in lines if abs(int(row["pts_ns"]) - int(row["index"]) * 10 ** 9 / 240) > 1]
         if late:
             problems.append(f"{len(late)} frames of the export are not at number / rate")
+        problems += problems_of_rewrite(options.slowmo, take, directory)
         generator = random.Random(5)
         plain = right_seeks(take, source, [generator.randrange(len(source)) for _ in range(options.seeks)])
         numbers = [generator.randrange(len(images)) for _ in range(options.seeks)]

@@ -603,6 +603,10 @@ def main():
             capture_output=True).returncode == 0:
         # In a private mount namespace, so that the disk disappears with this process.
         os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv, "--mounts"])
+    # Programs inherit ignored signals, as from nohup or a shell's background.
+    for number in signal.SIGHUP, signal.SIGTERM:
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory(dir=options.directory) as name:
         directory = pathlib.Path(name)
         bench = Bench(options.slowmo, directory, options.careless, options.most_seconds)
