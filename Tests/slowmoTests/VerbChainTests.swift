@@ -82,9 +82,11 @@ struct VerbChainTests {
   private func made(
     _ link: Link, from files: [String], as name: String, _ random: inout SeededGenerator
   ) async throws -> [String]? {
-    let milliseconds = Int.random(in: 20...80, using: &random)
-    let start = "\(milliseconds)ms"
-    let end = "\(milliseconds + 100)ms"
+    // In milliseconds.
+    let length = try files.map { try Int(Asset(path: $0).duration.doubleValue * 1_000) }.min() ?? 0
+    let first = Int.random(in: length / 12...length / 3, using: &random)
+    let start = "\(first)ms"
+    let end = "\(first + length / 2)ms"
     let range = "\(start)..\(end)"
     let output = scratch.file("\(name).mov")
     let still = ["--pitch", "mute", "--progress", "none", "-y"]
@@ -102,7 +104,8 @@ struct VerbChainTests {
     case .reversed: commands = [["retime", one, "--speed", "-1/2"] + rendered + ["mjpeg"]]
     case .trimmed: commands = [["retime", one, "--trim", range, "--copy"]]
     case .edited:
-      let project = try project(of: files.shuffled(using: &random), as: name)
+      let project = try project(
+        of: files.shuffled(using: &random), from: first, lasting: length / 2, as: name)
       commands = [["edit", project, "--copy"]]
     case .sharded:
       // Each shard has whole groups of two seconds.
@@ -137,8 +140,10 @@ struct VerbChainTests {
     }
   }
 
-  /// A project that plays all movies in turn, each from its second tenth of a second on.
-  private func project(of files: [String], as name: String) throws -> String {
+  /// A project that plays a part of all movies in turn, in milliseconds.
+  private func project(
+    of files: [String], from start: Int, lasting duration: Int, as name: String
+  ) throws -> String {
     func time(_ value: Int) -> [String: Any] {
       ["OTIO_SCHEMA": "RationalTime.1", "rate": 1_000, "value": value]
     }
@@ -146,7 +151,7 @@ struct VerbChainTests {
       [
         "OTIO_SCHEMA": "Clip.1", "name": "part",
         "source_range": [
-          "OTIO_SCHEMA": "TimeRange.1", "start_time": time(50), "duration": time(100),
+          "OTIO_SCHEMA": "TimeRange.1", "start_time": time(start), "duration": time(duration),
         ],
         "media_reference": ["OTIO_SCHEMA": "ExternalReference.1", "target_url": file],
       ]
