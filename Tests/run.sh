@@ -313,9 +313,9 @@ if ! ((${#groups[@]})); then
   unread_outputs=10
   foreign_files=30 fuzz_cases=100 check_cases=24
   run_steps format build
-  # Three at a time on two processors: the emulated machine uses one of them, and cameras wait for their
-  # frames most of the time.
-  run_beside 3 lab units allocations fuzz debian python docs foreign_files kills power_cuts outputs \
+  # Five at a time on two processors: the emulated machine uses one of them, and cameras and signals wait
+  # most of the time.
+  run_beside 5 lab units outputs allocations debian fuzz python docs kills power_cuts foreign_files \
     audits seeks first_clip ledger
   finish
   exit

@@ -74,7 +74,7 @@ public struct TimeMap: Hashable, Sendable {
   /// Consecutive frames of one recording that play at one speed, or along one ramp.
   public struct Segment: Hashable, Sendable {
     /// The indices of the frames in the movie; never empty.
-    public let frames: Range<Int>
+    public fileprivate(set) var frames: Range<Int>
     /// The index of the recording; nil for frames of unknown origin, such as a gap.
     public let recording: Int?
     /// Seconds of capture time per second of the movie; nil where it varies.
@@ -134,12 +134,10 @@ public struct TimeMap: Hashable, Sendable {
   ///
   /// - Precondition: A segment was begun.
   public mutating func append(_ frame: Frame) {
-    guard let last = segments.popLast() else { preconditionFailure("a frame is in a segment") }
-    frames.append(last.recording == nil ? Frame(index: 0, ticks: 0) : frame)
-    segments.append(
-      Segment(
-        frames: last.frames.lowerBound..<frames.count, recording: last.recording,
-        timeScale: last.timeScale, isContinued: last.isContinued))
+    precondition(!segments.isEmpty, "a frame is in a segment")
+    let last = segments.count - 1
+    frames.append(segments[last].recording == nil ? Frame(index: 0, ticks: 0) : frame)
+    segments[last].frames = segments[last].frames.lowerBound..<frames.count
   }
 
   /// Returns the index of the segment of a frame.
