@@ -26,6 +26,8 @@ TIMEOUT = 300
 # Codecs for which ffmpeg and this program may choose different IDCTs.
 VARIABLE_IDCT = {"mpeg4", "msmpeg4v1", "msmpeg4v2", "msmpeg4v3", "wmv1", "wmv2"}
 NO_FRAME = "no frame"
+# The classes of trials, from the worst on. A result is reported if it has other frames and says so.
+KINDS = ("wrong", "crash", "hung", "reported", "unjudged", "refused", "right")
 
 
 class Trial(Exception):
@@ -89,10 +91,11 @@ def shown(path, most, hides=True):
     return [(time - frames[0][0], digest) for time, digest in frames], tick
 
 
-def compare(what, made, source, wanted, error_ns, timed, encoded=0):
+def compare(what, made, source, wanted, report, timed, encoded=0, rounding_ns=0):
     """Compares the frames of a file with the expected ones, as far as both are decoded.
 
-    Up to `encoded` frames may be re-encoded, at cuts.
+    Up to `encoded` frames may be re-encoded, at cuts. A warning of the report accounts for frames that
+    differ, but not for missing ones.
     """
     # Hidden frames are decoded too, so more frames are read.
     try:
@@ -108,12 +111,14 @@ def compare(what, made, source, wanted, error_ns, timed, encoded=0):
         frames, wanted = frames[:common], wanted[:common]
     others = [index for index, pair in enumerate(zip(frames, wanted)) if pair[0][1] != pair[1][1]]
     if len(frames) != len(wanted) or len(others) > encoded:
+        is_reported = len(frames) == len(wanted) and report["warnings"]
         raise Trial(
-            "wrong",
+            "reported" if is_reported else "wrong",
+            f"{what}: {report['warnings'][0]}" if is_reported else
             f"{what}: {len(frames)} frames for {len(wanted)}, {len(others)} others: {others[:5]}")
     if not timed:
         return
-    bound = Fraction(error_ns + 1, 10**9)
+    bound = Fraction(report["max_time_error_ns"] + rounding_ns + 1, 10**9)
     for index, ((time, _), (expected, _)) in enumerate(zip(frames, wanted)):
         if abs(time - expected) > bound:
             raise Trial(
@@ -168,8 +173,7 @@ def whole_copy(path, directory, source, info, timed):
     made = movie(directory, "copy", info)
     timed = timed and source.agrees(path, directory)
     report = slowmo("retime", path, "-o", made, "--speed", 1, "--copy")
-    compare(
-        "copy", made, source, source.frames, report["max_time_error_ns"], timed)
+    compare("copy", made, source, source.frames, report, timed)
     if report["frames_copied"] != source.count:
         raise Trial("wrong", "copy: the report and info count different numbers of frames")
 
@@ -186,7 +190,7 @@ def slow_part(path, directory, source, info, timed):
     wanted = [
         (time + 3 * (min(max(time, begin), end) - begin), digest)
         for time, digest in source.frames]
-    compare("slow part", made, source, wanted, report["max_time_error_ns"], timed)
+    compare("slow part", made, source, wanted, report, timed)
 
 
 def middle(path, directory, source, info, timed):
@@ -208,8 +212,7 @@ def middle(path, directory, source, info, timed):
         (time - begin, digest) for time, digest in source.frames[source.first:source.last]]
     # Project times in seconds are rounded to a few digits, so the tolerance is larger.
     compare(
-        "middle", made, source, wanted, report["max_time_error_ns"] + 4000, timed,
-        report["frames_encoded"])
+        "middle", made, source, wanted, report, timed, report["frames_encoded"], rounding_ns=4000)
 
 
 def frame_times(path, directory):
@@ -334,7 +337,7 @@ def main():
                 if path.is_relative_to(directory))).parts[0] if len(path.parts) > 1 else "."
             groups[group]["files"] += 1
             classes = {kind for kind, _ in found.values()}
-            for kind in ("wrong", "crash", "hung", "unjudged", "refused", "right"):
+            for kind in KINDS:
                 if kind in classes:
                     groups[group][kind] += 1
                     break
@@ -348,7 +351,7 @@ def main():
                     reasons[f"{name}: {masked(words, path)}"] += 1
             if options.verbose:
                 print(path, found, file=sys.stderr, flush=True)
-    kinds = ("files", "right", "refused", "unjudged", "wrong", "crash", "hung")
+    kinds = ("files", *reversed(KINDS))
     width = max(map(len, list(groups) + ["all"]))
     print(f"{'':{width}}", *(f"{kind:>9}" for kind in kinds))
     for group in sorted(groups):
