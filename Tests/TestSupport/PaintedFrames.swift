@@ -6,11 +6,12 @@ import OvercrankLibAV
 import OvercrankMediaCore
 package import OvercrankMovieFormat
 
-/// Reads the painted frame number of each frame in presentation order; nil for a frame without one.
+/// Reads the painted frame number of each frame in presentation order.
 ///
 /// - Parameters:
 ///   - asset: The movie.
 ///   - pane: The part of the frame that has the numbers; nil for the whole frame.
+/// - Returns: The numbers; nil for a frame without one.
 /// - Throws: `MediaError` when the movie cannot be read.
 package func paintedNumbers(_ asset: Asset, in pane: TimeMapBox.Pane? = nil) throws -> [Int?] {
   var reader = try FrameReader(asset)

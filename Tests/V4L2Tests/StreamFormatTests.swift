@@ -5,7 +5,7 @@ import Testing
 
 @testable import OvercrankV4L2
 
-/// What drivers state about the pixels of a format.
+/// The pixel formats that drivers report.
 struct StreamFormatTests {
   @Test(
     "The matrix is the stated one or that of the color space",

@@ -36,7 +36,7 @@ extension FuzzCases {
     }
   }
 
-  /// What is known about a foreign file.
+  /// The completeness of a foreign file.
   private enum ForeignState {
     /// All frames can be read.
     case whole

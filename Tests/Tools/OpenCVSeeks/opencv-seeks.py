@@ -6,8 +6,7 @@ A take of the synthetic camera loses a tenth of its frames. OpenCV seeks in the 
 export of `slowmo retime --for opencv`. The right image is the one that PyAV decodes, frame after frame,
 with the same number. All seeks in the export must be right; the figure of the take is printed for
 comparison. PyAV must also read the times that `slowmo frames --csv` prints, to the microsecond. A slowed
-clip that OpenCV rewrites has lost its capture times; whoever measures in it must be told what its times
-are taken for.
+clip that OpenCV rewrites has lost its capture times; a measurement in it must name its assumption.
 
     opencv-seeks.py SLOWMO [--seeks N] [--careless]
 
@@ -77,7 +76,7 @@ def rewritten(source, path):
 
 
 def problems_of_rewrite(slowmo, take, directory):
-    """What is wrong about the times of a slowed clip that OpenCV has rewritten."""
+    """The faults of a measurement in a slowed clip that OpenCV has rewritten."""
     slow, path = directory / "slow.mov", directory / "rewritten.mp4"
     subprocess.run([slowmo, "retime", take, "-o", slow, "--speed", "1/8", "--copy", "--progress", "none"], check=True,
                    stdout=subprocess.DEVNULL)
