@@ -61,6 +61,9 @@ package struct Demuxer: ~Copyable {
   /// Whether the container also marks packets next to lost bytes as corrupt, not only truncated
   /// packets.
   private let marksLosses: Bool
+  /// For each track, the number of ticks by which a frame can be shown after it is decoded; nil in a
+  /// container whose clock does not jump.
+  private let longestDelays: [Int64]?
   /// For each track, the number of packets that were returned although the container marked them as
   /// corrupt.
   ///
@@ -164,6 +167,12 @@ package struct Demuxer: ~Copyable {
     self.context = context
     self.watch = watch
     marksLosses = ["mpegts", "wtv"].contains(containerName)
+    longestDelays =
+      ["mpegts", "mpeg", "wtv"].contains(containerName)
+      ? tracks.map { track in
+        let ticks = try? (Rational(10) / track.timeBase).rounded(.towardPositiveInfinity)
+        return ticks.flatMap { Int64(exactly: $0) } ?? .max
+      } : nil
     // In MOV and MP4, a sample is a complete frame. Only other containers store the two fields of a
     // frame as two packets, which must be joined.
     let track =
@@ -268,7 +277,19 @@ package struct Demuxer: ~Copyable {
       packet.pointee.flags &= ~AV_PKT_FLAG_CORRUPT
       damagedCounts[owned.trackIndex, default: 0] += 1
     }
+    forgetGuessedDecodeTime(of: packet)
     return owned
+  }
+
+  /// Removes a decode time that libavformat cannot have read.
+  ///
+  /// It derives a missing one from the packets before, also across a jump of the clock.
+  private borrowing func forgetGuessedDecodeTime(of packet: UnsafeMutablePointer<AVPacket>) {
+    guard let longestDelays, longestDelays.indices.contains(Int(packet.pointee.stream_index)),
+      packet.pointee.pts != CFFmpeg_NOPTS, packet.pointee.dts != CFFmpeg_NOPTS,
+      packet.pointee.pts &- packet.pointee.dts > longestDelays[Int(packet.pointee.stream_index)]
+    else { return }
+    packet.pointee.dts = CFFmpeg_NOPTS
   }
 
   /// Whether the header declares a track as encrypted.

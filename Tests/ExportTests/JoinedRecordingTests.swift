@@ -14,7 +14,9 @@ struct JoinedRecordingTests {
   init() throws { directory = try Scratch() }
 
   /// Makes a transport stream of half a second that begins at a time in seconds.
-  private func stream(_ name: String, at start: Int, hasAudio: Bool = true) async throws -> String {
+  private func stream(
+    _ name: String, at start: Int, hasAudio: Bool = true, hasReorderedFrames: Bool = false
+  ) async throws -> String {
     let path = directory.file("\(name).ts")
     let tone = name == "one" ? 400 : 700
     let audio =
@@ -22,8 +24,8 @@ struct JoinedRecordingTests {
     try await FFmpeg.make(
       path,
       ["-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=0.48,hue=h=\(tone)"] + audio
-        + ["-c:v", "libx264", "-preset", "ultrafast", "-g", "6", "-bf", "0"]
-        + ["-output_ts_offset", "\(start)"])
+        + ["-c:v", "libx264", "-preset", hasReorderedFrames ? "veryfast" : "ultrafast", "-g", "6"]
+        + ["-bf", hasReorderedFrames ? "2" : "0", "-output_ts_offset", "\(start)"])
     return path
   }
 
@@ -87,6 +89,29 @@ struct JoinedRecordingTests {
     }
     let copied = try await FFmpeg.audio(of: report.path, channelCount: 1)[0]
     #expect(abs(copied.count - audio.count) < 2_400)
+  }
+
+  @Test(arguments: [(10, 10, 100), (100, 100, 10), (100, 10, 100)])
+  func `Recordings with and without reordered frames play in sequence`(
+    first: Int, second: Int, third: Int
+  ) async throws {
+    // The first frame of the third recording has no decode time in the file, and libavformat derives
+    // one from the second.
+    let parts = [
+      try await stream("one", at: first),
+      try await stream("other", at: second, hasReorderedFrames: true),
+      try await stream("three", at: third),
+    ]
+    let path = try directory.write(parts.flatMap { try bytes(of: $0) }, as: "joined.ts")
+    var expected: [UInt8] = []
+    for part in parts { expected += try await images(part) }
+    let asset = try Asset(path: path)
+    #expect(asset.videoTrack?.frameCount == 36)
+    #expect(asset.duration.seconds < Rational(16, over: 10))
+    #expect(try read(asset) == expected)
+    let settings = ExportSettings(path: directory.file("copy.mov"), mode: .passthrough())
+    let report = try await ExportSession(Composition(asset), of: asset).export(settings)
+    #expect(try await images(report.path) == expected)
   }
 
   @Test func `A file whose clock restarts in only one track is refused`() async throws {
