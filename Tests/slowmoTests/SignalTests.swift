@@ -99,7 +99,7 @@ struct SignalTests {
   private func interrupted(then lines: String, _ scratch: Scratch) async throws -> Finished {
     let script = """
       "$1" record 'synthetic:320x240@240?pace=max' -o a.mov -t 0.2 \
-        --exec 'touch begun; until [ -e go ]; do sleep 0.05; done; touch done' &
+        --exec 'touch begun; until [ -e go ] || [ ! -e begun ]; do sleep 0.05; done; touch done' &
       take=$!
       await '[ -e begun ]' $take
       kill -INT $take
