@@ -153,6 +153,24 @@ step_audits() {
   must_fail "$av_python" Tests/Tools/CheckSoak/check-soak.py "$programs/slowmo" --cases 8 --careless
 }
 
+step_boxes() {
+  local check=(python3 Tests/Tools/BoxCheck/box-check.py) boxes=$work/boxes take
+  mkdir -p "$boxes"
+  for take in mjpeg mjpeg-pcm h264 ffv1 raw-yuyv drops clip-h264 foreign killed-{mjpeg,h264,ffv1}; do
+    gzip -dc "Tests/Fixtures/takes/$take.mov.gz" >"$boxes/$take.mov"
+    if [[ $take == killed-* ]]; then
+      "$programs/slowmo" recover "$boxes/$take.mov"
+    else
+      "$programs/slowmo" retime "$boxes/$take.mov" -o "$boxes/$take-copied.mov" --speed 1/2 --copy
+      "$programs/slowmo" retime "$boxes/$take.mov" -o "$boxes/$take-made.mp4" --speed 1/2 --fps 30
+    fi >>"$boxes/log"
+  done
+  "$programs/slowmo" record synthetic:128x96@240 -o "$boxes/new.mov" -t 0.3 --progress none >>"$boxes/log"
+  ffmpeg -v error -i "$boxes/h264.mov" -c copy -movflags frag_keyframe "$boxes/fragments.mp4"
+  "${check[@]}" "$boxes"/*.m??
+  for take in new h264-copied mjpeg-made; do "${check[@]}" --planted "$boxes/$take".m??; done
+}
+
 step_seeks() {
   "$av_python" Tests/Tools/OpenCVSeeks/opencv-seeks.py "$programs/slowmo"
   must_fail "$av_python" Tests/Tools/OpenCVSeeks/opencv-seeks.py "$programs/slowmo" --careless
@@ -220,6 +238,7 @@ declare -A titles=(
   [outputs]="two verbs on one name, signals at random instants, and full disks"
   [foreign_files]="playlists, scripts and damaged files, which must lead to no other file and to no network"
   [audits]="audits of clips with planted faults, written by PyAV"
+  [boxes]="the boxes of movies"
   [seeks]="seeks by frame number with OpenCV"
   [first_clip]="the first clip"
   [python]="the Python module"
@@ -316,7 +335,7 @@ if ! ((${#groups[@]})); then
   # Five at a time on two processors: the emulated machine uses one of them, and cameras and signals wait
   # most of the time.
   run_beside 5 lab units outputs allocations debian fuzz python docs kills power_cuts foreign_files \
-    audits seeks first_clip ledger
+    audits boxes seeks first_clip ledger
   finish
   exit
 fi
