@@ -321,7 +321,8 @@ let package = Package(
       name: "AnalysisTests",
       dependencies: [
         "OvercrankAnalysis", "OvercrankAssets", "OvercrankEditing", "OvercrankExport",
-        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankRetiming", "TestSupport",
+        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankMovieFormat", "OvercrankRetiming",
+        "TestSupport",
       ]),
     .testTarget(
       name: "PlaybackTests",

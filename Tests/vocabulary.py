@@ -70,7 +70,7 @@ NAMES = {
     "GrowingMovie": "FragmentedMovieWriter", "PlainMovie": "MovieFinalizer",
     "MovieMend": "MovieRepair", "GrowingTake": "TakeRecorder",
     "PlacedMicrophone": "AlignedMicrophone", "StoredForm": "SampleEncoding", "Intake": "State",
-    "Outlet": "Writer", "MovieHead": "InitializationSegment", "MovieBytes": "RandomAccessFile",
+    "Outlet": "Writer", "MovieHead": "MovieIndex", "MovieBytes": "RandomAccessFile",
     "LightTransfer": "TransferFunction", "LargeBuffers": "MallocTuning",
     "UnitReader": "NALUnitReader", "DeviceCalls": "VideoSystemCalls",
     "KernelCalls": "KernelVideoCalls", "FolderWatch": "DirectoryWatcher",

@@ -40,6 +40,21 @@ package final class Packet: @unchecked Sendable {
     pointer = packet
   }
 
+  /// Creates a key frame at time zero with a duration of one tick, by copying bytes.
+  ///
+  /// - Throws: `LibAVError` if memory is unavailable.
+  package convenience init(copying bytes: [UInt8]) throws(LibAVError) {
+    let copied = bytes.withUnsafeBytes { bytes in
+      Result { () throws(LibAVError) in
+        try Packet(copying: bytes, pts: 0, dts: 0, duration: 1, isKeyFrame: true)
+      }
+    }
+    guard let clone = av_packet_clone(try copied.get().pointer) else {
+      throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
+    }
+    self.init(owning: clone)
+  }
+
   deinit {
     var packet: UnsafeMutablePointer<AVPacket>? = pointer
     av_packet_free(&packet)
@@ -55,6 +70,8 @@ package final class Packet: @unchecked Sendable {
   package var duration: Int64 { pointer.pointee.duration }
   /// Whether decoding may start at this packet.
   package var isKeyFrame: Bool { pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
+  /// Whether no other packet depends on this one, according to its container or encoder.
+  var isDroppable: Bool { pointer.pointee.flags & AV_PKT_FLAG_DISPOSABLE != 0 }
   /// Whether the demuxer marked the packet as damaged or truncated.
   package var isCorrupt: Bool { pointer.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
   /// Whether the bytes of the packet are encrypted (Common Encryption, ISO/IEC 23001-7).
@@ -65,6 +82,9 @@ package final class Packet: @unchecked Sendable {
   package var isDiscarded: Bool { pointer.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
   /// The number of bytes of encoded data.
   package var byteCount: Int { Int(pointer.pointee.size) }
+
+  /// The byte offset of the packet in its file; nil if unknown.
+  package var position: Int64? { pointer.pointee.pos >= 0 ? pointer.pointee.pos : nil }
 
   /// Returns the packet with another presentation time and without a decoding time.
   ///

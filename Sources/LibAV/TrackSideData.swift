@@ -40,6 +40,9 @@ package struct TrackSideData: Sendable {
   /// Whether the side data is an ICC color profile (ICC.1).
   var isColorProfile: Bool { type == AV_PKT_DATA_ICC_PROFILE }
 
+  /// Whether the side data is the configuration of Dolby Vision.
+  var isDolbyVision: Bool { type == AV_PKT_DATA_DOVI_CONF }
+
   static func all(of stream: UnsafeMutablePointer<AVStream>) -> [TrackSideData] {
     kinds.compactMap { kind in
       var size = 0

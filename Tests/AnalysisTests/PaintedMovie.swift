@@ -4,6 +4,7 @@ import Foundation
 import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankMovieFormat
 import TestSupport
 import Testing
 
@@ -34,7 +35,7 @@ struct PaintedMovie {
     var encoder = try Encoder(video: settings)
     var writer = try MovieWriter(
       path: try Scratch.created(path),
-      settings: MovieWriter.Settings(container: "mov", movieTimescale: timescale))
+      settings: MovieWriter.Settings(container: .mov, movieTimescale: timescale))
     _ = try writer.addTrack(encoder.parameters, timescale: timescale)
     try writer.begin()
     var written = 0

@@ -120,7 +120,7 @@ struct EditListTests {
     let file = try MovieFile(creating: other, overwrites: true)
     var writer = try MovieWriter(
       path: file.writtenPath,
-      settings: MovieWriter.Settings(container: "mov", movieTimescale: timescale))
+      settings: MovieWriter.Settings(container: .mov, movieTimescale: timescale))
     let number = try writer.addTrack(track.parameters, timescale: timescale)
     try writer.begin()
     var packets: [Packet] = []

@@ -246,25 +246,52 @@ struct ForeignFileTests {
     }
   }
 
-  @Test func `A track with two sample descriptions is only rendered`() async throws {
-    // With audio, the frames are in several chunks.
-    let path = directory.file("plain.mov")
-    try await FFmpeg.make(
-      path,
-      ["-f", "lavfi", "-i", "testsrc2=s=64x48:r=30:d=1.34", "-f", "lavfi", "-i", "sine=d=1.3"]
-        + ["-c:v", "libx264", "-c:a", "aac"])
-    var movie = try PatchedMovie(path)
-    let table = "moov/trak/mdia/minf/stbl"
-    let size = Int(try movie.number(4, at: 8, of: "\(table)/stsd"))
-    let entry = try (8..<8 + size).map { UInt8(try movie.number(1, at: $0, of: "\(table)/stsd")) }
-    try movie.replace("\(table)/stsd", with: [0, 0, 0, 0, 0, 0, 0, 2] + entry + entry)
-    let count = Int(try movie.number(4, at: 4, of: "\(table)/stsc"))
-    try #require(count > 1)
-    try movie.set(UInt32(2), at: 8 + 12 * (count - 1) + 8, of: "\(table)/stsc")
-    let changed = try directory.write(movie.bytes, as: "changed.mov")
-    #expect(try Asset(path: changed).videoTrack?.frameCount == 41)
+  @Test func `A copy keeps all sample descriptions of a track`() async throws {
+    var (packets, descriptions): ([[Packet]], [SampleDescription]) = ([], [])
+    var expected: [UInt8] = []
+    let images = ["-f", "rawvideo", "-fps_mode", "passthrough"]
+    var parameters: CodecParameters?
+    for profile in ["baseline", "high"] {
+      let path = directory.file("\(profile).mov")
+      try await FFmpeg.makeClip(
+        path, frames: 20, ["-c:v", "libx264", "-profile:v", profile, "-bf", "0"])
+      expected += try await FFmpeg.converted(path, images)
+      descriptions += try #require(SourceDescriptions(ofTrack: 0, in: path)).descriptions
+      var demuxer = try Demuxer(opening: path)
+      parameters = parameters ?? demuxer.tracks[0].parameters
+      packets.append([])
+      while let packet = try demuxer.nextPacket() { packets[packets.count - 1].append(packet) }
+    }
+    #expect(Set(descriptions).count == 2)
+    // The first part comes again at the end.
+    let order = [0, 1, 0]
+    expected += expected[..<(expected.count / 2)]
+    let changed = try directory.write([], as: "changed.mov")
+    var writer = try MovieWriter(
+      path: changed, settings: MovieWriter.Settings(container: .mov, movieTimescale: 30_000))
+    let track = try writer.addTrack(
+      try #require(parameters), timescale: 30_000, descriptions: descriptions)
+    try writer.begin()
+    var ticks: Int64 = 0
+    for part in order {
+      for packet in packets[part] {
+        try writer.write(
+          packet, track: track, pts: ticks, dts: ticks, duration: 1_000, description: part)
+        ticks += 1_000
+      }
+    }
+    try writer.finish()
+    #expect(try Asset(path: changed).videoTrack?.frameCount == 60)
+    let report = try copy(changed)
+    #expect(report.framesCopied == 60)
+    let stored = try #require(SourceDescriptions(ofTrack: 0, in: report.path))
+    #expect(stored.descriptions == descriptions)
+    for path in [changed, report.path] {
+      #expect(try await FFmpeg.converted(path, images) == expected)
+    }
+    // MP4 has other boxes in its descriptions than MOV.
     #expect {
-      try copy(changed)
+      try copy(changed, as: "copy.mp4")
     } throws: {
       ($0 as? MediaError)?.code == .unsupportedSource
     }

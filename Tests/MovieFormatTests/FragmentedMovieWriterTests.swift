@@ -20,31 +20,26 @@ import Testing
     let bytes: [UInt8]
   }
 
-  private static func head() throws -> InitializationSegment {
-    let audio = try Encoder(audioCodec: "pcm_s16le", sampleRate: 48_000, channelCount: 2)
-    func first() throws -> InitializationSegment.First {
-      let bytes = [UInt8](repeating: 7, count: 16)
-      return try bytes.withUnsafeBytes {
-        InitializationSegment.First(
-          ticks: 0,
-          packet: try Packet(copying: $0, pts: 0, dts: 0, duration: 1, isKeyFrame: true))
-      }
-    }
-    return InitializationSegment(
-      tracks: [
-        .init(
-          try CodecParameters(videoCodec: "mjpeg", width: 64, height: 48), timescale: 1_000_000,
-          first: try first()),
-        .init(audio.parameters, timescale: 48_000, first: try first()),
-      ], settings: .init(container: "mov", movieTimescale: 1_000_000))
+  private static func track(
+    _ parameters: CodecParameters, timescale: Int32, _ path: String,
+    first: [UInt8] = [UInt8](repeating: 7, count: 16)
+  ) throws -> FragmentedMovieWriter.Track {
+    try FragmentedMovieWriter.Track(
+      TrackMuxer.Format(parameters, in: .mov, timescale: timescale), first: FirstSample(ticks: 0),
+      packet: Packet(copying: first), path: path)
   }
 
   private static func writer(
     _ path: String, samplesPerFragment: Int = 80, unflushedFrames: Int = 0
   ) throws -> FragmentedMovieWriter {
     try Data().write(to: URL(fileURLWithPath: path))
+    let audio = try Encoder(audioCodec: "pcm_s16le", sampleRate: 48_000, channelCount: 2)
+    let video = try CodecParameters(videoCodec: "mjpeg", width: 64, height: 48)
     return try FragmentedMovieWriter(
-      RandomAccessFile(opening: path).file, head: head().bytes(path: path), tracks: head().layouts,
+      RandomAccessFile(opening: path).file, index: MovieIndex(.mov, timescale: 1_000_000),
+      tracks: [
+        track(video, timescale: 1_000_000, path), track(audio.parameters, timescale: 48_000, path),
+      ],
       layout: .init(
         fragmentTicks: 200_000, samplesPerFragment: samplesPerFragment,
         unflushedFrames: unflushedFrames))
@@ -166,7 +161,7 @@ import Testing
     let appended = [0, 1].map { track in samples.filter { $0.track == track } }
     #expect(try Self.read(path) == appended)
     let end = (appended[0].last?.ticks ?? 0) + 5_555
-    let counts = try MovieFinalizer.finish(
+    let counts = try RecordedMovie.finish(
       RandomAccessFile(opening: path).file,
       ends: [.at(end), .at(Int64(appended[1].count * 256))], metadata: [:])
     #expect(counts == appended.map { Int64($0.count) })
@@ -222,19 +217,16 @@ import Testing
       try Packet(copying: $0, pts: 0, dts: 0, duration: 1, isKeyFrame: true)
     }
     let theirs = try scratch.write([], as: "theirs.mov")
-    let plain = MovieWriter.Settings(container: "mov", movieTimescale: 1_000_000)
+    let plain = MovieWriter.Settings(container: .mov, movieTimescale: 1_000_000)
     var writer = try MovieWriter(path: theirs, settings: plain)
     _ = try writer.addTrack(parameters, timescale: 1_000_000)
     try writer.begin()
     try writer.write(packet, track: 0, pts: 0, dts: 0, duration: 1)
     try writer.finish()
     let ours = try scratch.write([], as: "ours.mov")
-    let head = InitializationSegment(
-      tracks: [
-        .init(parameters, timescale: 1_000_000, first: .init(ticks: 0, packet: packet))
-      ], settings: plain)
     var movie = try FragmentedMovieWriter(
-      RandomAccessFile(opening: ours).file, head: head.bytes(path: ours), tracks: head.layouts,
+      RandomAccessFile(opening: ours).file, index: MovieIndex(.mov, timescale: 1_000_000),
+      tracks: [Self.track(parameters, timescale: 1_000_000, ours, first: image)],
       layout: .init(fragmentTicks: 1, samplesPerFragment: 1))
     try Self.append(Sample(track: 0, ticks: 0, bytes: image), to: &movie)
     try movie.finish()
@@ -252,7 +244,7 @@ import Testing
       }
     }
     #expect(try frameBytes(ours) == stored)
-    _ = try MovieFinalizer.finish(
+    _ = try RecordedMovie.finish(
       RandomAccessFile(opening: ours).file, ends: [.at(1)], metadata: [:])
     #expect(try frameBytes(ours) == stored)
   }

@@ -135,8 +135,9 @@ struct MovieGeometryTests {
     let file = try MovieBoxes(opening: path, forWriting: false)
     let boxes = file.boxes()
     let movie = try #require(boxes.first { $0.type == BoxType.movie })
-    let bytes = file.bytes(of: movie)
-    return CleanApertureBox.read(from: try #require(bytes), track: 0)
+    let bytes = file.bytes(of: movie) ?? []
+    let track = try #require(MovieTrack.list(in: bytes).first)
+    return CleanApertureBox.read(from: try #require(track.descriptions.first))
   }
 
   @Test func `Zoom without encoding is stored as the clean aperture`()

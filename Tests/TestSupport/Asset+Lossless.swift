@@ -19,7 +19,7 @@ extension Asset {
     var encoder = try Encoder(video: settings)
     let file = try MovieFile(creating: path, overwrites: true)
     var writer = try MovieWriter(
-      path: file.writtenPath, settings: .init(container: "mov", movieTimescale: rate * 1_000))
+      path: file.writtenPath, settings: .init(container: .mov, movieTimescale: rate * 1_000))
     _ = try writer.addTrack(encoder.parameters, timescale: rate * 1_000)
     try writer.begin()
     func drain() throws {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
@@ -97,9 +99,9 @@ extension MovieRecipe {
   /// Writes the movie and returns the bytes of its video packets in decoding order.
   @discardableResult
   package func write(to path: String) throws -> [[UInt8]] {
+    let container = MovieContainer(rawValue: container) ?? .mov
     var settings = MovieWriter.Settings(container: container, movieTimescale: timescale)
     settings.metadata = metadata
-    settings.fragmentMicroseconds = fragmentMicroseconds
     var audioPackets = try audio.map { try $0.encoded() }
     if hasIndexInFront {
       settings.frontIndexCount = times.count + (audioPackets?.packets.count ?? 0)
@@ -143,7 +145,51 @@ extension MovieRecipe {
     }
     try writeAudio(upTo: .infinity)
     try writer.finish()
+    if let fragmentMicroseconds {
+      try divide(path, container, ticks: fragmentMicroseconds * Int64(timescale) / 1_000_000)
+    }
     return written
+  }
+
+  /// Replaces a movie by one with the same packets in fragments.
+  private func divide(_ path: String, _ container: MovieContainer, ticks: Int64) throws {
+    var demuxer = try Demuxer(opening: path)
+    var packets: [Packet] = []
+    while let packet = try demuxer.nextPacket() { packets.append(packet) }
+    var index = MovieIndex(container, timescale: timescale)
+    index.tags = metadata
+    let tracks = try demuxer.tracks.compactMap { track -> FragmentedMovieWriter.Track? in
+      guard let first = packets.first(where: { $0.trackIndex == track.index }) else { return nil }
+      var format = TrackMuxer.Format(
+        track.parameters, in: container, timescale: Int32(clamping: track.timeBase.denominator))
+      format.displayMatrix = track.displayMatrix
+      let dts = first.dts ?? 0
+      return try FragmentedMovieWriter.Track(
+        format, first: FirstSample(ticks: dts, presentationTicks: first.pts ?? dts), packet: first,
+        path: path)
+    }
+    let divided = path + ".fragments"
+    let file = try MovieFile(creating: divided, overwrites: true)
+    var layout = FragmentedMovieWriter.Layout(fragmentTicks: ticks, samplesPerFragment: 80)
+    layout.isReordered = hasReorderedFrames
+    var movie = try FragmentedMovieWriter(
+      file.file, index: index, tracks: tracks, layout: layout, reservesSpace: false)
+    for packet in packets {
+      let dts = packet.dts ?? 0
+      let result = packet.withBytes { bytes in
+        Result {
+          try movie.append(
+            bytes, track: packet.trackIndex, ticks: dts,
+            presentationOffset: (packet.pts ?? dts) - dts,
+            duration: packet.duration, isKeyFrame: packet.isKeyFrame)
+        }
+      }
+      try result.get()
+    }
+    try movie.finish()
+    guard rename(divided, path) == 0 else {
+      throw FileCreationError(path: path, errorNumber: errno)
+    }
   }
 
   private func makeEncoder() throws -> Encoder {

@@ -70,7 +70,7 @@ extension ClipComparison {
     settings.colors = .convertedFromRGB
     settings.options = ["preset": "medium", "crf": "18"]
     var encoder = try Encoder(video: settings)
-    let container = path.lowercased().hasSuffix(".mov") ? "mov" : "mp4"
+    let container: MovieContainer = path.lowercased().hasSuffix(".mov") ? .mov : .mp4
     var layout = MovieWriter.Settings(container: container, movieTimescale: timescale)
     let maps = writesTimeMap ? timeMaps(plan) : []
     let shown = plan.frames.indices.map { Int64($0) * ticks }

@@ -6,6 +6,7 @@ import OvercrankEditing
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankMovieFormat
 import OvercrankRetiming
 
 /// The audio of an export.
@@ -30,6 +31,9 @@ final class AudioExport {
   }
 
   let parameters: CodecParameters
+  /// The sample descriptions of a copied track, which the output's container can store unchanged; empty to
+  /// make one from the parameters.
+  let descriptions: [SampleDescription]
   /// The number of ticks per second in the times of packets.
   let timescale: Int32
   let metadata: [String: String]
@@ -47,6 +51,7 @@ final class AudioExport {
     self.queue = queue
     metadata = plan.language.map { ["language": $0] } ?? [:]
     timescale = Int32(clamping: plan.sampleRate)
+    descriptions = plan.copiedDescriptions
     report = plan.report
     ExportThread.start(in: work, failed: { queue.end($0) }) {
       do {

@@ -4,6 +4,7 @@ import OvercrankAssets
 import OvercrankEditing
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankMovieFormat
 import OvercrankRetiming
 
 /// The decisions about an export's audio, made before the export starts.
@@ -28,6 +29,7 @@ struct AudioExportPlan: Sendable {
   let duration: MediaTime
   let language: String?
   let processorCount: Int
+  private let container: MovieContainer?
   /// The expected report about the audio.
   ///
   /// The final report may differ, because some values are known only after rendering.
@@ -54,6 +56,7 @@ struct AudioExportPlan: Sendable {
     self.track = track
     language = composed.language
     processorCount = settings.usedProcessorCount
+    self.container = MovieContainer(rawValue: container)
     duration = max(composed.duration, session.composition.track(.video)?.duration ?? .zero)
     if settings.audioCodec?.isUncompressed == true, container != "mov" {
       throw MediaError(
@@ -133,6 +136,17 @@ struct AudioExportPlan: Sendable {
     }
   }
 
+  /// The sample descriptions of a copied track that the output's container can store unchanged.
+  ///
+  /// Empty if there are none, or several.
+  var copiedDescriptions: [SampleDescription] {
+    guard case .copied = method, assets[0].container == "mov",
+      let source = SourceDescriptions(ofTrack: track.format.index, in: assets[0].path),
+      source.container == container, source.descriptions.count == 1
+    else { return [] }
+    return source.descriptions
+  }
+
   /// A warning if audio plays at a speed outside the range recommended for the algorithm, otherwise
   /// nil.
   var speedWarning: String? {
@@ -177,7 +191,7 @@ struct AudioExportPlan: Sendable {
       guard packet.trackIndex == track.format.index else { continue }
       return MovieWriter.accepts(
         parameters, timescale: Int32(clamping: track.sampleRate), packet: packet,
-        container: container)
+        container: MovieContainer(rawValue: container) ?? .mov)
     }
     return false
   }

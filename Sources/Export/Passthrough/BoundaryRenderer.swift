@@ -40,6 +40,7 @@ struct BoundaryRenderer {
     }
     guard headers.profileName != nil else { return "libx264 does not support the source's profile" }
     guard !parameters.isInterlaced else { return "the source is interlaced" }
+    guard !track.changesDescription else { return "the source's parameter sets change" }
     guard
       Encoder.nearestPixelFormat(to: parameters.pixelFormat, forCodec: "libx264")
         == parameters.pixelFormat

@@ -2,7 +2,9 @@
 
 import OvercrankAssets
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// Writes the frames of a passthrough plan with their planned times.
 struct PassthroughExport {
@@ -16,7 +18,8 @@ struct PassthroughExport {
 
   /// A source whose packets are copied from file to file by their byte locations.
   private struct Source {
-    let media: StoredMedia
+    /// The index of the file among those that packets are copied from.
+    let file: Int
     let locations: [PacketLocation]
   }
 
@@ -29,10 +32,12 @@ struct PassthroughExport {
     let renderer =
       plan.encodedCount > 0 ? try BoundaryRenderer(track, crf: crf, undecodable) : nil
     var failed: [ExportReport.UndecodableFrame] = []
-    let copied = storedSources()
+    let (copied, files) = storedSources()
+    // Encoded frames need another description than that of the source.
+    let stored = renderer == nil ? JoinedDescriptions(assets, in: output.container) : nil
     try output.begin(
-      renderer?.parameters ?? track.format.parameters, timescale: plan.timescale,
-      copying: copied.compactMap(\.?.media))
+      renderer?.parameters ?? track.format.parameters, timescale: plan.timescale, copying: files,
+      descriptions: stored?.descriptions ?? [])
     let sources = assets.map(PacketCursor.init)
     let total = Int64(plan.frames.count)
     var rendered: (part: Int, packets: [Packet])?
@@ -57,7 +62,8 @@ struct PassthroughExport {
         let location = source.locations[frame.packet]
         try output.copy(
           location.isKeyFrame && !frame.isKeyFrame ? location.withoutKeyFlag() : location,
-          of: source.media, pts: frame.pts, dts: frame.dts, duration: frame.duration,
+          from: source.file, pts: frame.pts, dts: frame.dts, duration: frame.duration,
+          description: try stored?.index(of: location.position, in: frame.source) ?? 0,
           runBytes: { runBytes(from: position, source.locations) })
         progress(Int64(position) + 1, total)
         continue
@@ -73,7 +79,11 @@ struct PassthroughExport {
         packet =
           stored.isKeyFrame && !frame.isKeyFrame ? try stored.withoutKeyFlag() : stored
       }
-      try output.write(packet, pts: frame.pts, dts: frame.dts, duration: frame.duration)
+      let description =
+        frame.part == nil ? try stored?.index(of: packet.position, in: frame.source) : nil
+      try output.write(
+        packet, pts: frame.pts, dts: frame.dts, duration: frame.duration,
+        description: description ?? 0)
       progress(Int64(position) + 1, total)
     }
     return failed
@@ -82,23 +92,25 @@ struct PassthroughExport {
   /// Returns the sources whose packets can be copied by their byte locations.
   ///
   /// The entry is nil for a source whose packets cannot be copied in this way.
-  private func storedSources() -> [Source?] {
-    assets.enumerated().map { number, asset in
+  private func storedSources() -> (sources: [Source?], files: [OpenFile]) {
+    var files: [OpenFile] = []
+    let sources = assets.enumerated().map { number, asset -> Source? in
       guard copiesRanges, let layout = PacketLayout(asset),
         plan.frames.allSatisfy({
           $0.source != number || layout.locations.indices.contains($0.packet)
-        }),
-        let media = try? StoredMedia(layout.file)
+        })
       else { return nil }
-      return Source(media: media, locations: layout.locations)
+      files.append(layout.file)
+      return Source(file: files.count - 1, locations: layout.locations)
     }
+    return (sources, files)
   }
 
   /// Returns the number of bytes of the next packets that are contiguous in the source and in the
   /// output.
   ///
   /// The count ends after half a second, because audio may follow there in the output, or once it
-  /// reaches ``MovieWriter/shareableRunBytes``.
+  /// reaches ``RangeCopier/shareableRunBytes``.
   private func runBytes(from position: Int, _ locations: [PacketLocation]) -> Int64 {
     let first = plan.frames[position]
     let start = locations[first.packet].position
@@ -106,7 +118,7 @@ struct PassthroughExport {
     for frame in plan.frames[position...] {
       guard frame.source == first.source, frame.part == nil,
         frame.dts - first.dts < Int64(plan.timescale) / 2, locations[frame.packet].position == end,
-        end - start < MovieWriter.shareableRunBytes
+        end - start < RangeCopier.shareableRunBytes
       else { break }
       end += Int64(locations[frame.packet].byteCount)
     }
@@ -120,5 +132,41 @@ extension ExportReport.UndecodableFrame {
     self.init(
       path: asset.path, index: index,
       time: try asset.videoTrack?.frames.time(ofFrame: Int64(index)) ?? .zero)
+  }
+}
+
+/// The sample descriptions of the video tracks of several assets, for one track.
+struct JoinedDescriptions {
+  private(set) var descriptions: [SampleDescription] = []
+  private var sources: [(source: SourceDescriptions, indices: [Int], path: String)] = []
+
+  /// Joins the descriptions of assets.
+  ///
+  /// Returns nil unless all assets have the output's container, so that it can store their descriptions
+  /// unchanged.
+  init?(_ assets: [Asset], in container: MovieContainer?) {
+    for asset in assets {
+      guard asset.container == "mov", let track = asset.videoTrack,
+        let source = SourceDescriptions(ofTrack: track.format.index, in: asset.path),
+        source.container == container
+      else { return nil }
+      var indices: [Int] = []
+      for description in source.descriptions.map(\.namingPlayableHEVC) {
+        if !descriptions.contains(description) { descriptions.append(description) }
+        indices.append(descriptions.firstIndex(of: description) ?? 0)
+      }
+      sources.append((source, indices, asset.path))
+    }
+  }
+
+  /// The index of the description of a packet at a byte offset in an asset.
+  ///
+  /// - Throws: `LibAVError` if it is unknown.
+  func index(of position: Int64?, in source: Int) throws(LibAVError) -> Int {
+    let (stored, indices, path) = sources[source]
+    guard let index = stored.index(at: position) else {
+      throw LibAVError("find the sample description of a packet of", path, code: -22)
+    }
+    return indices[index]
   }
 }

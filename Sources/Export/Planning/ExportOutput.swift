@@ -3,13 +3,14 @@
 import OvercrankAssets
 import OvercrankEditing
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
 /// The output file of an export: one video track, interleaved audio, and metadata.
 struct ExportOutput: ~Copyable {
   private let path: String
-  private let container: String
+  private let format: String
   private let asset: Asset
   private let properties: CompositionTrack?
   private let captureFrameRate: FrameRate?
@@ -43,7 +44,7 @@ struct ExportOutput: ~Copyable {
     settings: ExportSettings, audio: AudioExport?, isCancelled: @escaping () -> Bool
   ) {
     self.path = path
-    container = plan.container
+    format = plan.container
     self.asset = asset
     self.properties = properties
     captureFrameRate = settings.captureFrameRate
@@ -69,21 +70,27 @@ struct ExportOutput: ~Copyable {
     self.isCancelled = isCancelled
   }
 
+  /// The container of a movie; nil for an animated image.
+  var container: MovieContainer? { MovieContainer(rawValue: format) }
+
   /// Creates the file for a video track with these codec parameters.
   ///
   /// The rotation is written as metadata, unless the frames were already rotated. Packets can be
-  /// copied from the `sources` by ``copy(_:of:pts:dts:duration:runBytes:)``. `endTicks` is the end
-  /// of an animated image in ticks.
+  /// copied from the `sources` by ``copy(_:from:pts:dts:duration:description:runBytes:)``. `endTicks` is
+  /// the end of an animated image in ticks. `descriptions` are the sample descriptions of the source;
+  /// empty to make one from the parameters.
   mutating func begin(
     _ parameters: CodecParameters, timescale: Int32, isUpright: Bool = false, endTicks: Int64 = 0,
-    copying sources: [StoredMedia] = []
+    copying sources: [OpenFile] = [],
+    descriptions: [SampleDescription] = []
   ) throws {
-    if let format = AnimatedImageFormat(rawValue: container) {
+    if let format = AnimatedImageFormat(rawValue: format) {
       image = try AnimatedImageWriter(path: path, format: format, parameters: parameters)
       self.endTicks = endTicks
       return
     }
-    var settings = MovieWriter.Settings(container: container, movieTimescale: timescale)
+    var settings = MovieWriter.Settings(
+      container: container ?? .mov, movieTimescale: timescale)
     // A shard needs no tags of the source, because the joined movie gets them. A tag could also
     // contain text that is mistaken for the shard's own digest (`FileSeal`).
     settings.metadata = isShard ? marks : tags().merging(marks) { $1 }
@@ -97,10 +104,12 @@ struct ExportOutput: ~Copyable {
       parameters, timescale: timescale,
       metadata: properties?.language.map { ["language": $0] } ?? [:],
       displayMatrix: isUpright
-        ? [] : Self.displayMatrix(asset.videoTrack?.format, properties), sideData: sideData)
+        ? [] : Self.displayMatrix(asset.videoTrack?.format, properties), sideData: sideData,
+      descriptions: descriptions)
     if let audio {
       audioTrack = try writer.addTrack(
-        audio.parameters, timescale: audio.timescale, metadata: audio.metadata)
+        audio.parameters, timescale: audio.timescale, metadata: audio.metadata,
+        descriptions: audio.descriptions)
     }
     try writer.begin()
     self.writer = consume writer
@@ -155,22 +164,27 @@ struct ExportOutput: ~Copyable {
   }
 
   /// Writes the audio packets that start before a video packet, then the video packet.
-  mutating func write(_ packet: Packet, pts: Int64, dts: Int64, duration: Int64) throws {
+  ///
+  /// `description` is the index of the packet's sample description.
+  mutating func write(
+    _ packet: Packet, pts: Int64, dts: Int64, duration: Int64, description: Int = 0
+  ) throws {
     try checkCancelled()
     guard image == nil else {
       try image?.write(packet, at: pts)
       return
     }
     try writeAudio(upTo: dts)
-    try writer?.write(packet, track: videoTrack, pts: pts, dts: dts, duration: duration)
+    try writer?.write(
+      packet, track: videoTrack, pts: pts, dts: dts, duration: duration, description: description)
   }
 
   /// Writes a video packet that is copied from a source.
   ///
   /// Audio is written only every half second, so that long ranges of packets can be copied at once.
   mutating func copy(
-    _ location: PacketLocation, of source: StoredMedia, pts: Int64, dts: Int64, duration: Int64,
-    runBytes: () -> Int64
+    _ location: PacketLocation, from source: Int, pts: Int64, dts: Int64, duration: Int64,
+    description: Int, runBytes: () -> Int64
   ) throws {
     try checkCancelled()
     if audio != nil, dts >= audioDue ?? dts {
@@ -178,8 +192,8 @@ struct ExportOutput: ~Copyable {
       audioDue = dts + Int64(timescale) / 2
     }
     try writer?.copy(
-      location, of: source, track: videoTrack, pts: pts, dts: dts, duration: duration,
-      runBytes: runBytes)
+      location, from: source, track: videoTrack, pts: pts, dts: dts, duration: duration,
+      description: description, runBytes: runBytes)
   }
 
   /// Writes the remaining audio, the index and the time map.
@@ -197,7 +211,8 @@ struct ExportOutput: ~Copyable {
     guard let audio else { return }
     while let next = try audio.next(isCancelled) {
       // The product of a 64-bit and a 32-bit number always fits in 128 bits.
-      if let ticks, Int128(next.pts) * Int128(timescale) > Int128(ticks) * Int128(audio.timescale) {
+      if let ticks, Int128(next.pts) * Int128(timescale) >= Int128(ticks) * Int128(audio.timescale)
+      {
         return
       }
       try writer?.write(

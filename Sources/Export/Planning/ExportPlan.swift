@@ -333,7 +333,10 @@ struct ExportPlan {
   private static func checkStorable(
     _ track: VideoTrack, _ asset: Asset, _ container: String
   ) throws(MediaError) {
-    guard !track.changesDescription else {
+    guard
+      !track.changesDescription
+        || JoinedDescriptions([asset], in: MovieContainer(rawValue: container)) != nil
+    else {
       throw MediaError(
         .unsupportedSource,
         "the codec parameters of the video change inside \(asset.path), so that one track cannot hold "
@@ -342,12 +345,13 @@ struct ExportPlan {
     }
     guard ![.h264, .hevc, .mjpeg].contains(track.codec),
       !MovieWriter.accepts(
-        track.format.parameters, timescale: track.timescale, container: container)
+        track.format.parameters, timescale: track.timescale,
+        container: MovieContainer(rawValue: container) ?? .mov)
     else { return }
     let fitsMP4 =
       container == "mov"
       && MovieWriter.accepts(
-        track.format.parameters, timescale: track.timescale, container: "mp4")
+        track.format.parameters, timescale: track.timescale, container: .mp4)
     throw MediaError(
       .unsupportedContainer,
       "\(container.uppercased()) cannot hold the \(track.codec) frames of \(asset.path)",

@@ -39,6 +39,22 @@ package enum BoxType {
   package static let boxedMetadata: UInt32 = 0x6D65_6278  // mebx
   package static let metadataKeys: UInt32 = 0x6B65_7973  // keys
   package static let keyDeclaration: UInt32 = 0x6B65_7964  // keyd
+  package static let fileType: UInt32 = 0x6674_7970  // ftyp
+  package static let wide: UInt32 = 0x7769_6465  // wide
+  package static let userData: UInt32 = 0x7564_7461  // udta
+  package static let metadata: UInt32 = 0x6D65_7461  // meta
+  package static let metadataItems: UInt32 = 0x696C_7374  // ilst
+  package static let chapterList: UInt32 = 0x6368_706C  // chpl
+  package static let references: UInt32 = 0x7472_6566  // tref
+  package static let syncSamples: UInt32 = 0x7374_7373  // stss
+  package static let partialSyncSamples: UInt32 = 0x7374_7073  // stps
+  package static let sampleDependencies: UInt32 = 0x7364_7470  // sdtp
+  package static let compositionOffsets: UInt32 = 0x6374_7473  // ctts
+  package static let sampleGroupDescription: UInt32 = 0x7367_7064  // sgpd
+  package static let sampleToGroup: UInt32 = 0x7362_6770  // sbgp
+  package static let videoHeader: UInt32 = 0x766D_6864  // vmhd
+  package static let soundHeader: UInt32 = 0x736D_6864  // smhd
+  package static let baseHeader: UInt32 = 0x676D_6864  // gmhd
   package static let metadataKeyNamespace: UInt32 = 0x6D64_7461  // mdta
   package static let keyDataType: UInt32 = 0x6474_7970  // dtyp
 }

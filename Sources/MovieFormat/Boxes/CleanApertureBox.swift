@@ -8,7 +8,7 @@ package import OvercrankMediaCore
 /// libavformat supports this box only since FFmpeg 7.1. The track header still contains the size of
 /// the whole frames, to which players scale the part.
 package enum CleanApertureBox {
-  private static let aperture: UInt32 = 0x636C_6170  // clap
+  package static let type: UInt32 = 0x636C_6170  // clap
 
   /// The size of a part around the center of the frames, in pixels.
   package struct Size: Hashable, Sendable {
@@ -20,31 +20,26 @@ package enum CleanApertureBox {
     }
   }
 
-  /// Writes the box into the sample description of a track.
+  /// The bytes of the box.
   ///
-  /// - Parameters:
-  ///   - bytes: The bytes of a `moov` box. The array may grow.
-  ///   - number: The index of the track, counted from 0.
-  ///   - size: The size of the part; its numerators and denominators must fit 32 bits.
-  /// - Returns: True if the box was written, false if the track has no sample description.
-  package static func write(into bytes: inout [UInt8], track number: Int, _ size: Size) -> Bool {
+  /// The numerators and denominators of the size must fit 32 bits.
+  package static func bytes(_ size: Size) -> [UInt8] {
     var made = BoxBytes()
-    made.box(aperture) { box in
+    made.box(type) { box in
       // The last two numbers are the offsets of the part from the center, which are zero.
       for part in [size.width, size.height, .zero, .zero] {
         box.append(UInt32(clamping: part.numerator))
         box.append(UInt32(clamping: part.denominator))
       }
     }
-    return SampleEntry.set(made.bytes, aperture, in: &bytes, track: number)
+    return made.bytes
   }
 
-  /// Reads the box of a track.
+  /// Reads the box of a sample description.
   ///
-  /// Returns nil if the track has no such box.
-  package static func read(from bytes: [UInt8], track number: Int) -> Size? {
-    guard let box = SampleEntry.bytes(of: aperture, in: bytes, track: number), box.count == 40
-    else { return nil }
+  /// Returns nil if it has no such box.
+  package static func read(from description: SampleDescription) -> Size? {
+    guard let box = description.videoBox(type), box.count == 40 else { return nil }
     func rational(_ offset: Int) -> Rational {
       Rational(
         Int128(Box.number(box[offset..<offset + 4])),

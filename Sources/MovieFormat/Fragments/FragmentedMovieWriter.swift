@@ -8,10 +8,9 @@ package import OvercrankLinuxSystem
 ///
 /// Each sample is written once, directly to its final offset.
 ///
-/// libavformat writes only the initialization segment. For fragments, it would buffer each one in
-/// memory, and copy every frame two more times. Space for each `moof` box is written before the
-/// samples of its fragment. Closing a fragment therefore needs no more disk space, and works even
-/// on a full disk.
+/// libavformat would buffer each fragment in memory, and copy every frame two more times. Space for
+/// each `moof` box is written before the samples of its fragment. Closing a fragment therefore needs
+/// no more disk space, and works even on a full disk.
 package struct FragmentedMovieWriter: ~Copyable {
   /// The duration and the capacity of fragments.
   package struct Layout {
@@ -41,19 +40,22 @@ package struct FragmentedMovieWriter: ~Copyable {
   /// Boxes store the duration in 32 bits, which some readers interpret as a signed number.
   package static let maximumSampleTicks = Int64(Int32.max)
 
-  /// A track of the initialization segment.
+  /// A track of the file.
   package struct Track {
+    package let description: MovieTrack
     let encoding: SampleEncoding
-    /// The time in ticks that becomes zero in the file.
+    /// The times of the first sample, or earlier ones.
     ///
-    /// This is the time of the first sample, or an earlier time.
-    let firstTicks: Int64
+    /// The decoding time becomes zero in the file. It is negative for audio with encoder priming and for
+    /// reordered video.
+    let first: FirstSample
     fileprivate var lastTicks: Int64?
 
-    package init(encoding: SampleEncoding, firstTicks: Int64) {
-      self.encoding = encoding
-      self.firstTicks = firstTicks
+    package init(_ description: MovieTrack, encoding: SampleEncoding, first: FirstSample) {
+      (self.description, self.encoding, self.first) = (description, encoding, first)
     }
+
+    fileprivate var firstTicks: Int64 { first.ticks }
   }
 
   private let file: RandomAccessFile
@@ -80,18 +82,22 @@ package struct FragmentedMovieWriter: ~Copyable {
 
   private static let sectorBytes = 512
 
-  /// Writes the initialization segment over an existing file that contains a movie without tracks.
+  /// Writes the head, `ftyp` and `moov`, over an existing file that contains a movie without tracks.
   ///
   /// - Parameters:
   ///   - open: The file. Nothing else may write to it.
-  ///   - head: The boxes before the first fragment.
-  ///   - tracks: The tracks of the initialization segment; the first one is video.
+  ///   - index: The container and the tags.
+  ///   - tracks: The tracks; the first one is video.
   ///   - layout: The length and the capacity of fragments.
   ///   - reservesSpace: Whether disk space is reserved beyond the end of the file.
   /// - Throws: `SystemError` if the file cannot be written.
   package init(
-    _ open: OpenFile, head: [UInt8], tracks: [Track], layout: Layout, reservesSpace: Bool = true
+    _ open: OpenFile, index: MovieIndex, tracks: [Track], layout: Layout,
+    reservesSpace: Bool = true
   ) throws(SystemError) {
+    let head =
+      index.fileType(for: tracks.map(\.description), isFragmented: true)
+      + index.fragmentedBytes(tracks.map { ($0.description, $0.first) })
     let file = RandomAccessFile(open)
     // A reader may open the file at any moment, so the header must never be visible in part. The
     // first sector is therefore written last, because a disk writes a sector atomically.

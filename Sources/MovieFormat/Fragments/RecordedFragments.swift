@@ -31,6 +31,9 @@ package struct RecordedFragment {
 package struct RecordedFragments {
   package private(set) var fragments: [RecordedFragment] = []
 
+  /// Takes fragments that were found before, such as those that a repair kept.
+  package init(_ fragments: [RecordedFragment]) { self.fragments = fragments }
+
   /// Finds all fragments at or after the file offset `first`.
   package init(in file: borrowing MovieBoxes, from first: Int64) {
     var start = first

@@ -2,7 +2,7 @@
 
 /// A sample that is stored in the file, without its bytes.
 package struct StoredSample: Hashable, Sendable {
-  /// The index of the track in the initialization segment.
+  /// The index of the track in the file.
   package var track: Int
   /// The byte offset of the sample in the file.
   package var position: Int64

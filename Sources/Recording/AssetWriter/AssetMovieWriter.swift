@@ -103,20 +103,17 @@ struct AssetMovieWriter: ~Copyable {
   private mutating func writeHead(
     _ bytes: UnsafeRawBufferPointer, track: Int
   ) throws(LibAVError) {
-    var settings = MovieWriter.Settings(
-      container: (MovieContainer(path: file.path) ?? .mov).rawValue, movieTimescale: 1_000_000)
-    settings.metadata = makeMetadata()
-    var heads: [InitializationSegment.Track] = []
+    var head = MovieIndex(MovieContainer(path: file.path) ?? .mov, timescale: 1_000_000)
+    head.tags = makeMetadata()
+    var heads: [FragmentedMovieWriter.Track] = []
     for index in tracks.indices {
-      heads.append(try tracks[index].head(index == track ? bytes : nil))
+      heads.append(try tracks[index].head(of: file.path, index == track ? bytes : nil))
     }
-    let segment = InitializationSegment(tracks: heads, settings: settings)
-    let head = try segment.bytes(path: file.path)
     // A fragment normally lasts 150 ms, but has space for the samples of 250 ms.
     let samples = tracks.reduce(0) { $0 + $1.samplesPerSecond / 4 + 8 }
     try LibAVError.converting { () throws(SystemError) in
       movie = try FragmentedMovieWriter(
-        file, head: head, tracks: segment.layouts,
+        file, index: head, tracks: heads,
         layout: FragmentedMovieWriter.Layout(fragmentTicks: 150_000, samplesPerFragment: samples))
       for frame in early { try movie?.note(frame) }
     }

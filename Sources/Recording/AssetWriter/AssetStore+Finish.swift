@@ -49,7 +49,7 @@ extension AssetStore {
           .nothingStored, "no frame was appended to \(path)", recovery: "append frames first")
       }
       file.prepareToFinish()
-      let counts = try MovieFinalizer.finish(
+      let counts = try RecordedMovie.finish(
         file.file, ends: writer.endTicks.map { .at($0) }, metadata: tags())
       guard file.hasItsName else { return MediaError(replacing: file.file) }
       let readable = zip(counts, inputs).reduce(0) { $0 + ($1.1.mediaType == .video ? $1.0 : 0) }

@@ -5,6 +5,7 @@ import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// A track of the file of an ``AssetWriter``, which makes the file's samples from appended data.
 ///
@@ -17,12 +18,17 @@ protocol AssetTrack: AnyObject {
   /// Converts the time of an appended sample from microseconds to ticks of the track.
   func ticks(atMicroseconds time: Int64) -> Int64
 
-  /// The description of the track for the initialization segment.
+  /// The description of the track for the file.
   ///
-  /// - Parameter bytes: The first sample of the track, or nil if it has not arrived.
+  /// - Parameters:
+  ///   - path: The path of the file.
+  ///   - bytes: The first sample of the track, or nil if it has not arrived.
   /// - Returns: The description.
-  /// - Throws: `LibAVError` if the parameters are unknown.
-  func head(_ bytes: UnsafeRawBufferPointer?) throws(LibAVError) -> InitializationSegment.Track
+  /// - Throws: `LibAVError` if the parameters are unknown, or the file's container does not support the
+  ///   codec.
+  func head(
+    of path: String, _ bytes: UnsafeRawBufferPointer?
+  ) throws(LibAVError) -> FragmentedMovieWriter.Track
 
   /// Processes an appended sample, and stores all encoded samples that are complete by then.
   ///
@@ -66,19 +72,17 @@ final class VideoAssetTrack: AssetTrack {
 
   func ticks(atMicroseconds time: Int64) -> Int64 { time }
 
-  func head(_ bytes: UnsafeRawBufferPointer?) throws(LibAVError) -> InitializationSegment.Track {
+  func head(
+    of path: String, _ bytes: UnsafeRawBufferPointer?
+  ) throws(LibAVError) -> FragmentedMovieWriter.Track {
     guard let parameters else {
       throw LibAVError("find", "the headers of a video track", code: -22)
     }
-    let first =
-      if let bytes {
-        InitializationSegment.First(
-          ticks: 0,
-          packet: try Packet(copying: bytes, pts: 0, dts: 0, duration: 1, isKeyFrame: true))
-      } else {
-        try InitializationSegment.First(ticks: 0, placeholder: placeholder)
-      }
-    return InitializationSegment.Track(parameters, timescale: 1_000_000, first: first)
+    return try FragmentedMovieWriter.Track(
+      TrackMuxer.Format(
+        parameters, in: MovieContainer(path: path) ?? .mov, timescale: 1_000_000),
+      first: FirstSample(ticks: 0), packet: Packet(copying: bytes.map(Array.init) ?? placeholder),
+      path: path)
   }
 
   /// A placeholder that the muxer accepts as a sample of this track.
@@ -140,8 +144,10 @@ final class SampleAssetTrack: AssetTrack {
     AudioTrack.sample(atMicroseconds: time, rate: format.sampleRate)
   }
 
-  func head(_ bytes: UnsafeRawBufferPointer?) throws(LibAVError) -> InitializationSegment.Track {
-    try blocks.head()
+  func head(
+    of path: String, _ bytes: UnsafeRawBufferPointer?
+  ) throws(LibAVError) -> FragmentedMovieWriter.Track {
+    try blocks.head(of: path)
   }
 
   func take(
@@ -214,11 +220,15 @@ final class PacketAssetTrack: AssetTrack {
     AudioTrack.sample(atMicroseconds: time, rate: packets.sampleRate)
   }
 
-  func head(_ bytes: UnsafeRawBufferPointer?) throws(LibAVError) -> InitializationSegment.Track {
-    InitializationSegment.Track(
-      try CodecParameters(packets), timescale: Int32(clamping: packets.sampleRate),
-      first: try .init(
-        ticks: 0, placeholder: bytes.map(Array.init) ?? Array(repeating: 0, count: 16)))
+  func head(
+    of path: String, _ bytes: UnsafeRawBufferPointer?
+  ) throws(LibAVError) -> FragmentedMovieWriter.Track {
+    try FragmentedMovieWriter.Track(
+      TrackMuxer.Format(
+        CodecParameters(packets), in: MovieContainer(path: path) ?? .mov,
+        timescale: Int32(clamping: packets.sampleRate)),
+      first: FirstSample(ticks: 0),
+      packet: Packet(copying: bytes.map(Array.init) ?? Array(repeating: 0, count: 16)), path: path)
   }
 
   func take(

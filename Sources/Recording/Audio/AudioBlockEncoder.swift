@@ -2,6 +2,7 @@
 
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// Encodes audio in blocks of the size that its codec requires.
 struct AudioBlockEncoder: ~Copyable {
@@ -61,18 +62,17 @@ struct AudioBlockEncoder: ~Copyable {
     recent = rest
   }
 
-  /// The description of the track for the initialization segment.
+  /// The description of the track for the file.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable.
-  func head() throws(LibAVError) -> InitializationSegment.Track {
+  /// - Throws: `LibAVError` if the file's container does not support the codec.
+  func head(of path: String) throws(LibAVError) -> FragmentedMovieWriter.Track {
     let parameters = encoder.parameters
-    // The initialization segment needs no audio data, but the muxer requires a packet with one
-    // sample.
-    return InitializationSegment.Track(
-      parameters, timescale: Int32(clamping: sampleRate),
-      first: try InitializationSegment.First(
-        ticks: Int64(-parameters.initialPadding),
-        placeholder: [UInt8](repeating: 0, count: 8 * rest.count)))
+    // The description needs no audio data, but the muxer requires a packet with one sample.
+    return try FragmentedMovieWriter.Track(
+      TrackMuxer.Format(
+        parameters, in: MovieContainer(path: path) ?? .mov, timescale: Int32(clamping: sampleRate)),
+      first: FirstSample(ticks: Int64(-parameters.initialPadding)),
+      packet: Packet(copying: [UInt8](repeating: 0, count: 8 * rest.count)), path: path)
   }
 
   /// The number of samples per channel that do not fill a block yet.

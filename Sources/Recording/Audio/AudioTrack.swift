@@ -3,6 +3,7 @@
 import OvercrankCapture
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// The encoded audio of one file, which ends at the same time as the file's video.
 ///
@@ -36,10 +37,12 @@ struct AudioTrack: ~Copyable {
   /// The number of samples per channel encoded so far.
   var sampleCount: Int64 { blocks.sampleCount }
 
-  /// The description of the track for the initialization segment.
+  /// The description of the track for the file.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable.
-  func head() throws(LibAVError) -> InitializationSegment.Track { try blocks.head() }
+  /// - Throws: `LibAVError` if the file's container does not support the codec.
+  func head(of path: String) throws(LibAVError) -> FragmentedMovieWriter.Track {
+    try blocks.head(of: path)
+  }
 
   /// Opens the encoder.
   ///

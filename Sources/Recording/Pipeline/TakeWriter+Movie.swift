@@ -22,35 +22,33 @@ extension TakeWriter {
     let (ticks, time) = (sample.decodeTime, sample.time)
     let packet = try Packet(
       copying: image, pts: time, dts: ticks, duration: 1, isKeyFrame: true)
-    var video = InitializationSegment.Track(
-      parameters, timescale: 1_000_000,
-      first: .init(ticks: ticks, presentationTicks: time, packet: packet))
+    var index = MovieIndex(MovieContainer(path: path) ?? .mov, timescale: 1_000_000)
+    index.tags = makeMetadata(first, plannedLeadIn)
+    var video = TrackMuxer.Format(parameters, in: index.container, timescale: 1_000_000)
     if let geometry {
       video.displayMatrix = geometry.rotation.displayMatrix(
         width: delivery.width, height: delivery.height)
       if plan.isCopy {
         cleanAperture = aperture(
           ofFactor: geometry.outputFactor(atMicroseconds: first.microseconds))
-        video.cleanAperture = cleanAperture.map { .init(width: $0.width, height: $0.height) }
       }
     }
-    var tracks = [video]
+    var tracks = [
+      try FragmentedMovieWriter.Track(
+        video, first: FirstSample(ticks: ticks, presentationTicks: time), packet: packet,
+        cleanAperture: cleanAperture.map { .init(width: $0.width, height: $0.height) }, path: path)
+    ]
     firstDecodeTime = ticks
-    var settings = MovieWriter.Settings(
-      container: (MovieContainer(path: path) ?? .mov).rawValue, movieTimescale: 1_000_000)
-    settings.metadata = makeMetadata(first, plannedLeadIn)
     if let audio {
       let track = try AudioTrack(
         source: audio, codec: audioCodec, originMicroseconds: first.microseconds,
         after: earlierAudio)
-      tracks.append(try track.head())
+      tracks.append(try track.head(of: path))
       audioTrack = consume track
     }
-    let head = InitializationSegment(tracks: tracks, settings: settings)
-    let bytes = try head.bytes(path: path)
     try LibAVError.converting { () throws(SystemError) in
       movie = try FragmentedMovieWriter(
-        file, head: bytes, tracks: head.layouts, layout: layout, reservesSpace: reservesSpace)
+        file, index: index, tracks: tracks, layout: layout, reservesSpace: reservesSpace)
       for frame in early { try movie?.note(frame) }
     }
     early = []

@@ -112,7 +112,7 @@ public enum MovieRecovery {
     }
     var replaced: [MovieRepair.Replaced] = []
     guard repair.frameCount > 0 else {
-      guard !MovieFinalizer.canOpen(file.openFile) else { throw nothing(path) }
+      guard !RecordedMovie.canOpen(file.openFile) else { throw nothing(path) }
       // No frame can be recovered and the file cannot be opened, for example because a fragment's
       // header was written only in part. The repair makes the file an empty movie that can be
       // opened.
@@ -157,7 +157,7 @@ public enum MovieRecovery {
     guard fwrite(head, 1, head.count, file) == head.count, fflush(file) == 0 else { return true }
     let descriptor = dup(fileno(file))
     return descriptor < 0
-      || MovieFinalizer.canOpen(OpenFile(adopting: descriptor, path: "the head of the file"))
+      || RecordedMovie.canOpen(OpenFile(adopting: descriptor, path: "the head of the file"))
   }
 
   private static func nothing(_ path: String, isRepaired: Bool = false) -> MediaError {
@@ -226,8 +226,8 @@ public enum MovieRecovery {
       track == 0 ? .at(report.duration.wholeMicroseconds) : end(of: samples, track: track)
     }
     let instants = [tag?.triggerMicroseconds].compactMap(\.self)
-    let counts = try MovieFinalizer.finish(
-      file, ends: ends, metadata: metadata,
+    let counts = try RecordedMovie.finish(
+      file, keeping: repair.fragments, ends: ends, metadata: metadata,
       chapters: RecordingTags.chapters(
         ofTriggersAt: instants, frameRate: rate, end: report.duration.wholeMicroseconds))
     report.frameCount = (counts.first ?? 0) - leadIn

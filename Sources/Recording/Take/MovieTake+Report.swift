@@ -111,7 +111,7 @@ extension MovieTake {
     }
     let rate = taggedRate(&report)
     do throws(LibAVError) {
-      let counts = try MovieFinalizer.finish(
+      let counts = try RecordedMovie.finish(
         file.file,
         ends: [.at(report.duration.wholeMicroseconds), .at(writer.audioSampleCount)],
         metadata: tags(
@@ -122,7 +122,7 @@ extension MovieTake {
       let images = counts.first ?? 0
       if settings.isOptimizedForNetworkUse { moveIndex(of: &file, &report) }
       report.isPlayable =
-        images == report.ledger.stored + writer.leadInCount && MovieFinalizer.canOpen(file.file)
+        images == report.ledger.stored + writer.leadInCount && RecordedMovie.canOpen(file.file)
       if !report.isPlayable {
         report.warnings.append(
           "only \(images) of \(report.ledger.stored) stored frames could be read back")
@@ -154,7 +154,7 @@ extension MovieTake {
   ///
   /// Nil if the file cannot be opened.
   private func readable(_ file: OpenFile, _ writer: borrowing TakeWriter) -> Int64? {
-    MovieFinalizer.readableFrames(file).map { max(0, $0 - writer.leadInCount) }
+    RecordedMovie.readableFrames(file).map { max(0, $0 - writer.leadInCount) }
   }
 
   /// The capture rate for the file's tags: the negotiated rate, or the measured rate if the device

@@ -107,7 +107,7 @@ enum RecordingTags {
     ofTriggersAt instants: [Int64], frameRate: FrameRate?, end: Int64
   ) -> [(title: String, start: Int64)] {
     let period = frameRate.map { TakeWriter.microseconds(ofPeriods: 1, at: $0) }
-    return ChapterListBox.chapters(
+    return ChapterList.chapters(
       at: instants, title: triggerMark, length: period ?? 1_000, end: end)
   }
 

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLinuxSystem
+
+/// The sample descriptions of a track in a MOV or MP4 file, and the samples that each belongs to.
+package struct SourceDescriptions: Sendable {
+  package let descriptions: [SampleDescription]
+  /// The container of the file.
+  package let container: MovieContainer
+  /// The offsets of all chunks in ascending order, and the index of each one's description.
+  ///
+  /// Empty if the track has only one description.
+  private var chunks: [(position: Int64, description: Int)] = []
+
+  /// Reads the descriptions of a track.
+  ///
+  /// Nil if a box is missing or malformed, and for several descriptions in fragments or of several codecs.
+  ///
+  /// - Parameters:
+  ///   - number: The index of the track, counted from 0.
+  ///   - path: The path of the file.
+  package init?(ofTrack number: Int, in path: String) {
+    guard let file = try? MovieBoxes(opening: path, forWriting: false) else { return nil }
+    let boxes = file.boxes()
+    guard let movie = boxes.first(where: { $0.type == BoxType.movie }),
+      movie.headBytes == 8, let bytes = file.bytes(of: movie),
+      let track = Box.track(number, in: bytes), let described = MovieTrack(track, in: bytes),
+      let first = described.descriptions.first
+    else { return nil }
+    // The description names the first data reference, which is the only one in a new file.
+    descriptions = described.descriptions.compactMap { $0.referringToFirst }
+    guard descriptions.count == described.descriptions.count else { return nil }
+    let type = boxes.first { $0.type == BoxType.fileType }
+    let brand = type.map {
+      String(decoding: file.file.read(4, at: $0.start + $0.headBytes), as: UTF8.self)
+    }
+    container = MovieContainer(brand: brand)
+    guard descriptions.count > 1 else { return }
+    guard descriptions.allSatisfy({ $0.type == first.type }),
+      !Box.list(in: bytes, from: 8, to: bytes.count).contains(where: {
+        $0.type == BoxType.extends
+      }),
+      let table = track.first(BoxType.trackMedia, in: bytes)?
+        .first(BoxType.mediaInformation, in: bytes)?.first(BoxType.sampleTable, in: bytes),
+      readChunks(table, bytes)
+    else { return nil }
+  }
+
+  private mutating func readChunks(_ table: Box, _ bytes: [UInt8]) -> Bool {
+    guard let runs = table.first(BoxType.sampleToChunk, in: bytes),
+      let offsets = table.first(BoxType.chunkOffsets, in: bytes)
+        ?? table.first(BoxType.chunkOffsets64, in: bytes),
+      let runCount = runs.number(4, in: bytes), let count = offsets.number(4, in: bytes)
+    else { return false }
+    let width = offsets.type == BoxType.chunkOffsets ? 4 : 8
+    let start = Int(offsets.start + offsets.headBytes) + 8
+    guard count <= UInt64(offsets.byteCount) / UInt64(width),
+      start + Int(count) * width <= Int(offsets.end)
+    else { return false }
+    chunks.reserveCapacity(Int(count))
+    for run in 0..<Int(clamping: runCount) {
+      guard let first = runs.number(8 + 12 * run, in: bytes),
+        let description = runs.number(16 + 12 * run, in: bytes),
+        (1...UInt64(descriptions.count)).contains(description), first > 0
+      else { return false }
+      let next = run + 1 < Int(runCount) ? runs.number(20 + 12 * run, in: bytes) : count + 1
+      guard let next, next >= first, next <= count + 1 else { return false }
+      for chunk in Int(first) - 1..<Int(next) - 1 {
+        let position = start + chunk * width
+        chunks.append(
+          (Int64(clamping: Box.number(bytes[position..<position + width])), Int(description) - 1))
+      }
+    }
+    chunks.sort { $0.position < $1.position }
+    return true
+  }
+
+  /// The index of the description of the sample at a byte offset in the file.
+  ///
+  /// Nil if the offset is unknown, unless the track has only one description.
+  package func index(at position: Int64?) -> Int? {
+    guard descriptions.count > 1 else { return 0 }
+    guard let position else { return nil }
+    // The chunks before `next` begin at or before the position.
+    var (next, end) = (0, chunks.count)
+    while next < end {
+      let middle = next + (end - next) / 2
+      if chunks[middle].position <= position { next = middle + 1 } else { end = middle }
+    }
+    return next > 0 ? chunks[next - 1].description : nil
+  }
+}
+
+extension SampleDescription {
+  /// This description, with the first data reference of the file; nil if it is too short.
+  fileprivate var referringToFirst: SampleDescription? {
+    guard bytes.count >= 16 else { return nil }
+    var bytes = bytes
+    bytes.replaceSubrange(14..<16, with: [0, 1])
+    return SampleDescription(bytes)
+  }
+}

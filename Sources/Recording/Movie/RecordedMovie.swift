@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import OvercrankMovieFormat
+
+/// The file of a recording after its last sample.
+enum RecordedMovie {
+  /// Converts a fragmented file to a plain movie in place, see ``MovieFinalizer``.
+  ///
+  /// The note of the capture times is added to the tags. `known` are the fragments that a repair kept; nil
+  /// to read them from the file.
+  ///
+  /// - Returns: The number of samples of each track in the plain file.
+  /// - Throws: `LibAVError`. The fragmented file then stays unchanged and playable.
+  static func finish(
+    _ file: OpenFile, keeping known: [RecordedFragment]? = nil, ends: [MovieFinalizer.TrackEnd],
+    metadata: [String: String], chapters: [(title: String, start: Int64)] = []
+  ) throws(LibAVError) -> [Int64] {
+    try LibAVError.converting { () throws(SystemError) in
+      let movie = try MovieFinalizer(file, keeping: known)
+      var tags = metadata
+      if let video = movie.tracks.first(where: { $0.kind == .video }) {
+        TakeTimeNote.add(
+          to: &tags, sizes: video.samples.map(\.byteCount),
+          times: video.samples.map(\.presentationTicks), timescale: video.timescale,
+          records: movie.frameRecords)
+      }
+      return try movie.finish(ends: ends, tags: tags, chapters: chapters)
+    }
+  }
+
+  /// Whether libavformat can open a file.
+  static func canOpen(_ file: OpenFile) -> Bool {
+    do throws(LibAVError) {
+      _ = try Demuxer(reopening: file, probes: false)
+      return true
+    } catch { return false }
+  }
+
+  /// The number of frames readable from a file up to the first error.
+  ///
+  /// Nil if the file cannot be opened.
+  static func readableFrames(_ file: OpenFile) -> Int64? {
+    guard var source = try? Demuxer(reopening: file) else { return nil }
+    guard let track = source.tracks.first(where: { $0.kind == .video }) else { return 0 }
+    var count: Int64 = 0
+    // A read error ends the count. The following frames count as unreadable.
+    while let packet = try? source.nextPacket() {
+      if packet.trackIndex == track.index, !packet.isCorrupt { count += 1 }
+    }
+    return count
+  }
+}
