@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Glibc
 package import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 package import OvercrankMediaCore
@@ -50,8 +51,9 @@ package struct QueuedFrame {
 /// Frames are copied once into memory reserved in advance, or stay in the driver's buffers until
 /// they are released. The producer never blocks and uses no lock. The consumer takes frames one by
 /// one with ``withNextFrame(_:)``. Alternatively it reads frames by number and releases them later,
-/// so that the queue always contains the latest frames. A full queue rejects frames, but it has
-/// reserved space in which notes report the rejected frames.
+/// so that the queue always contains the latest frames. Another thread may copy frames meanwhile with
+/// ``copyFrame(_:into:)``. A full queue rejects frames, but it has reserved space in which notes
+/// report the rejected frames.
 package final class FrameQueue: Sendable {
   /// The total number of bytes that the queue has for frames.
   package let capacity: Int
@@ -74,6 +76,12 @@ package final class FrameQueue: Sendable {
   ///
   /// The position only grows.
   private let released = Atomic<Int>(0)
+  /// The number of the frame that a reader copies now, or -1.
+  private let copied = Atomic<Int>(-1)
+  /// The number before which the consumer has released frames, or is about to.
+  private let releasing = Atomic<Int>(0)
+  /// Lets one reader copy a frame at a time.
+  private let readers = Mutex(())
   // The arrival time of the frame for which `push(_:)` last called `wakeTaker()`, and the value of
   // `filled` at that time. Used only by the producer.
   private nonisolated(unsafe) var lastWake = (arrival: Int64.min, position: 0)
@@ -259,6 +267,10 @@ package final class FrameQueue: Sendable {
     var number = startNumber
     let end = min(end, endNumber)
     while number < end, let frame = records[number] {
+      // Either this thread sees that a reader copies the frame, and waits for the copy, or the reader
+      // sees that the frame is released.
+      releasing.store(number + 1, ordering: .sequentiallyConsistent)
+      while copied.load(ordering: .sequentiallyConsistent) == number { sched_yield() }
       if let heldBuffer = frame.heldBuffer {
         pool?.release(heldBuffer)
         held.wrappingSubtract(1, ordering: .releasing)
@@ -272,6 +284,45 @@ package final class FrameQueue: Sendable {
       released.store(next?.start ?? frame.end.position, ordering: .relaxed)
       chunks.didRelease(upTo: next?.end.chunk ?? frame.end.chunk)
       records.pop()
+    }
+  }
+
+  // MARK: Copies of frames, on any thread
+
+  /// The result of ``copyFrame(_:into:)``.
+  package enum Copy {
+    /// The frame was copied, or is a note without bytes.
+    case frame(FrameObservation)
+    /// The frame was already released; the associated value is the number of the oldest one.
+    case released(oldest: Int)
+    /// The frame has not arrived.
+    case notArrived
+    /// The queue was closed before the frame.
+    case ended
+  }
+
+  /// Copies the frame with a number, while the producer and the consumer continue.
+  ///
+  /// The producer is never delayed. The consumer waits for the end of the copy only if it releases the
+  /// same frame. A reader that is too late for a frame can continue with the oldest one.
+  ///
+  /// - Parameters:
+  ///   - number: The number of the frame; the first frame pushed has number 0.
+  ///   - bytes: Receives the frame's bytes.
+  /// - Returns: Whether the frame was copied, and if not, why.
+  package func copyFrame(_ number: Int, into bytes: inout [UInt8]) -> Copy {
+    readers.withLock { _ in
+      // The last frame may be pushed just before the queue is closed, so this is read first.
+      let isClosed = isClosed
+      copied.store(number, ordering: .sequentiallyConsistent)
+      defer { copied.store(-1, ordering: .releasing) }
+      guard number >= releasing.load(ordering: .sequentiallyConsistent) else {
+        return .released(oldest: startNumber)
+      }
+      guard let frame = records[number] else { return isClosed ? .ended : .notArrived }
+      bytes.removeAll(keepingCapacity: true)
+      bytes.append(contentsOf: frame.bytes)
+      return .frame(frame.observation)
     }
   }
 
