@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaCore
-
-/// Builds the timed metadata track of a movie: its samples and its `trak` box.
+/// Builds the timed metadata track of a movie: its description and its samples.
 ///
 /// The track has the sample format `mebx` (QuickTime File Format, "Timed Metadata Media"; ISO/IEC
-/// 14496-12, 12.9). libavformat cannot write such a track, so it is added to the finished index.
+/// 14496-12, 12.9).
 /// Each sample lasts until the next one. If the first value is later than the start of the movie, a
 /// sample without values precedes it. Readers that ignore edit lists then find the right times,
 /// too.
@@ -23,15 +21,8 @@ package struct TimedMetadataTrack {
     var bytes: [UInt8]
   }
 
-  private struct Edit {
-    /// The duration of the edit list entry, in ticks of the movie.
-    let duration: Int64
-    /// The start of the edit list entry in the media, or -1 for a delay.
-    let start: Int64
-  }
-
   /// The number of ticks per second, which is one million because frame times are in microseconds.
-  private static let timescale: UInt32 = 1_000_000
+  private static let timescale: Int32 = 1_000_000
   /// The greatest duration of a sample in ticks, because `stts` stores it in 32 bits.
   private static let longestDuration: Int64 = 1 << 30
 
@@ -114,188 +105,57 @@ package struct TimedMetadataTrack {
     return box.bytes
   }
 
-  /// Adds the track to an index.
-  ///
-  /// - Parameters:
-  ///   - bytes: The bytes of boxes that include a `moov` box, which is extended.
-  ///   - mediaStart: The offset of ``media`` in the file.
-  /// - Returns: Whether the track was added.
-  package func add(to bytes: inout [UInt8], mediaStart: Int64) -> Bool {
-    guard
-      let movie = Box.list(in: bytes, from: 0, to: bytes.count)
-        .first(where: { $0.type == BoxType.movie }), movie.headBytes == 8,
-      let last = movie.all(BoxType.track, in: bytes).last,
-      let header = movie.first(BoxType.movieHeader, in: bytes),
-      let version = header.number(0, in: bytes).map({ $0 >> 24 }),
-      let timescale = header.number(version == 1 ? 20 : 12, in: bytes), timescale > 0
-    else { return false }
-    // The ID for the next track is the last field of this box.
-    let next = Int(header.end) - 4
-    let number = UInt32(Box.number(bytes[next..<next + 4]))
-    let isQuickTime = movie.isQuickTime(in: bytes)
-    let ratio = Rational(Int128(timescale), over: Int128(Self.timescale))
-    func moved(_ ticks: Int64) -> Int64 {
-      Int64(
-        clamping: (try? (Rational(ticks) * ratio).rounded(.halfAwayFromZero)) ?? Int128(ticks))
-    }
-    let (start, length) = (delay.map(moved), moved(end))
-    var track = BoxBytes()
-    write(
-      number: number, duration: (start ?? 0) + length, isQuickTime: isQuickTime,
-      edits: start.map { [Edit(duration: $0, start: -1), Edit(duration: length, start: 0)] } ?? [],
-      at: mediaStart + 8, into: &track)
-    var following = BoxBytes()
-    following.append(number &+ 1)
-    bytes.replaceSubrange(next..<next + 4, with: following.bytes)
-    var size = BoxBytes()
-    size.append(UInt32(clamping: movie.byteCount + Int64(track.bytes.count)))
-    bytes.insert(contentsOf: track.bytes, at: Int(last.end))
-    bytes.replaceSubrange(Int(movie.start)..<Int(movie.start) + 4, with: size.bytes)
-    return true
-  }
-
-  private func write(
-    number: UInt32, duration: Int64, isQuickTime: Bool,
-    edits: [Edit], at position: Int64, into track: inout BoxBytes
-  ) {
-    track.box(BoxType.track) { box in
-      // The value 3 of the flags means that the track is enabled and is part of the movie.
-      box.fullBox(BoxType.trackHeader, version: 1, flags: 3) { box in
-        box.append(Int64(0))  // the creation time, unknown
-        box.append(Int64(0))
-        box.append(number)
-        box.append(UInt32(0))
-        box.append(duration)
-        box.append(bytes: Array(repeating: 0, count: 16))
-        // The unit matrix, which leaves the image unchanged.
-        for value in [0x1_0000, 0, 0, 0, 0x1_0000, 0, 0, 0, 0x4000_0000] as [UInt32] {
-          box.append(value)
-        }
-        box.append(Int64(0))  // no width and height
-      }
-      if !edits.isEmpty {
-        box.box(BoxType.edits) { box in
-          box.fullBox(BoxType.editList, version: 1, flags: 0) { box in
-            box.append(UInt32(edits.count))
-            for edit in edits {
-              box.append(edit.duration)
-              box.append(edit.start)
-              box.append(UInt32(0x1_0000))  // the rate 1
-            }
-          }
-        }
-      }
-      // This reference means that the metadata describes the first track.
-      box.box(0x7472_6566) { $0.box(0x6364_7363) { $0.append(UInt32(1)) } }  // tref, cdsc
-      box.box(BoxType.trackMedia) { box in
-        box.fullBox(BoxType.mediaHeader, version: 1, flags: 0) { box in
-          box.append(Int64(0))
-          box.append(Int64(0))
-          box.append(Self.timescale)
-          box.append(end)
-          box.append(UInt32(0x55C4_0000))  // no language
-        }
-        Self.write(handler: isQuickTime ? 0x6D68_6C72 : 0, BoxType.metadataHandler, into: &box)
-        box.box(BoxType.mediaInformation) { box in
-          writeInformation(isQuickTime: isQuickTime, at: position, into: &box)
-        }
-      }
-    }
-  }
-
-  /// Appends an `hdlr` box.
-  ///
-  /// `component` is the QuickTime component type, or 0 in MP4.
-  private static func write(handler component: UInt32, _ type: UInt32, into box: inout BoxBytes) {
-    box.fullBox(BoxType.handler, version: 0, flags: 0) { box in
-      box.append(component)
-      box.append(type)
-      box.append(bytes: Array(repeating: 0, count: 13))
-    }
-  }
-
-  private func writeInformation(
-    isQuickTime: Bool, at position: Int64, into box: inout BoxBytes
-  ) {
-    if isQuickTime {
-      box.box(0x676D_6864) { box in  // gmhd
+  /// The description of the track, whose values describe the first track.
+  func description(in container: MovieContainer) -> MovieTrack {
+    var header = BoxBytes()
+    if container == .mov {
+      header.box(BoxType.baseHeader) { box in
         box.fullBox(0x676D_696E, version: 0, flags: 0) { box in  // gmin
           // The graphics mode and color with which the media would be drawn if it were visible.
           for value in [0x40, 0x8000, 0x8000, 0x8000, 0, 0] as [UInt16] { box.append(value) }
         }
       }
-      Self.write(handler: 0x6468_6C72, BoxType.location, into: &box)  // dhlr
     } else {
-      box.fullBox(0x6E6D_6864, version: 0, flags: 0) { _ in }  // nmhd
+      header.fullBox(0x6E6D_6864, version: 0, flags: 0) { _ in }  // nmhd
     }
-    box.box(BoxType.dataInformation) { box in
-      box.fullBox(BoxType.dataReferences, version: 0, flags: 0) { box in
-        box.append(UInt32(1))
-        // The value 1 of the flags means that the media is in this file.
-        box.fullBox(BoxType.location, version: 0, flags: 1) { _ in }
-      }
-    }
-    box.box(BoxType.sampleTable) { writeTables(at: position, into: &$0) }
-  }
-
-  private func writeTables(at position: Int64, into box: inout BoxBytes) {
-    box.fullBox(BoxType.sampleDescriptions, version: 0, flags: 0) { box in
-      box.append(UInt32(1))
-      box.box(BoxType.boxedMetadata) { box in
-        box.append(bytes: [0, 0, 0, 0, 0, 0, 0, 1])  // the first data reference
-        box.box(BoxType.metadataKeys) { box in
-          for (index, key) in keys.enumerated() {
-            box.box(UInt32(clamping: index + 1)) { box in
-              box.box(BoxType.keyDeclaration) { box in
-                box.append(BoxType.metadataKeyNamespace)
-                box.append(bytes: Array(key.name.utf8))
-              }
-              box.box(BoxType.keyDataType) { box in
-                box.append(UInt32(0))  // the namespace of the well-known types
-                box.append(key.type)
-              }
+    var entry = BoxBytes()
+    entry.box(BoxType.boxedMetadata) { box in
+      box.append(UInt64(1))  // reserved bytes, and the first data reference
+      box.box(BoxType.metadataKeys) { box in
+        for (index, key) in keys.enumerated() {
+          box.box(UInt32(clamping: index + 1)) { box in
+            box.box(BoxType.keyDeclaration) { box in
+              box.append(BoxType.metadataKeyNamespace)
+              box.append(bytes: Array(key.name.utf8))
+            }
+            box.box(BoxType.keyDataType) { box in
+              box.append(UInt32(0))  // the namespace of the well-known types
+              box.append(key.type)
             }
           }
         }
       }
     }
-    let ends = samples.dropFirst().map(\.ticks) + [end]
-    var runs: [(count: UInt32, duration: UInt32)] = []
-    for (sample, end) in zip(samples, ends) {
-      let duration = UInt32(clamping: max(1, end - sample.ticks))
-      if runs.last?.duration == duration {
-        runs[runs.count - 1].count += 1
-      } else {
-        runs.append((1, duration))
-      }
-    }
-    box.fullBox(BoxType.timeToSample, version: 0, flags: 0) { box in
-      box.append(UInt32(runs.count))
-      for run in runs {
-        box.append(run.count)
-        box.append(run.duration)
-      }
-    }
-    box.fullBox(BoxType.sampleToChunk, version: 0, flags: 0) { box in
-      box.append(UInt32(1))
-      for value in [1, UInt32(samples.count), 1] { box.append(value) }
-    }
-    box.fullBox(BoxType.sampleSizes, version: 0, flags: 0) { box in
-      box.append(UInt32(0))
-      box.append(UInt32(samples.count))
-      for sample in samples { box.append(UInt32(clamping: sample.bytes.count)) }
-    }
-    box.fullBox(BoxType.chunkOffsets64, version: 0, flags: 0) { box in
-      box.append(UInt32(1))
-      box.append(position)
-    }
+    var track = MovieTrack(
+      handler: BoxType.metadataHandler, name: "", timescale: Self.timescale, language: 0x55C4,
+      mediaHeader: header.bytes, descriptions: [SampleDescription(entry.bytes)])
+    track.references = [MovieTrack.Reference(type: 0x6364_7363, tracks: [0])]  // cdsc
+    return track
   }
-}
 
-extension Box {
-  /// Whether the first track of a `moov` box has a QuickTime media handler.
-  fileprivate func isQuickTime(in bytes: [UInt8]) -> Bool {
-    first(BoxType.track, in: bytes)?.first(BoxType.trackMedia, in: bytes)?
-      .first(BoxType.handler, in: bytes)?.number(4, in: bytes) != 0
+  /// The samples of the track; `start` is the offset of ``media`` in the file.
+  func table(mediaStart start: Int64) -> SampleTable {
+    var table = SampleTable()
+    var position = start + 8
+    let ends = samples.dropFirst().map(\.ticks) + [end]
+    for (sample, end) in zip(samples, ends) {
+      let entry = SampleTable.Sample(
+        position: position, byteCount: Int32(clamping: sample.bytes.count),
+        ticks: sample.ticks &+ (delay ?? 0), duration: Int32(clamping: max(1, end &- sample.ticks)),
+        isKeyFrame: true)
+      table.append(entry)
+      position = entry.end
+    }
+    return table
   }
 }

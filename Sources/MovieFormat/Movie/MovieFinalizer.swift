@@ -107,27 +107,29 @@ package struct MovieFinalizer: ~Copyable {
     var movie = MovieIndex(container, timescale: Self.timescale)
     movie.tags = tags
     movie.chapterList = chapters
-    var index = movie.bytes(
-      tracks.enumerated().map { number, track in
-        let first = track.samples.first?.ticks ?? 0
-        let end =
-          switch ends.indices.contains(number) ? ends[number] : .afterFirst(0) {
-          case .at(let end): end
-          case .afterFirst(let count): first &+ count
-          }
-        return (track.description, track.table(end: end))
-      })
-    let records = journal.frameRecords
-    let ledger = records.isEmpty ? [] : LedgerBox.bytes(records)
+    var list = tracks.enumerated().map {
+      number, track -> (track: MovieTrack, samples: SampleTable) in
+      let first = track.samples.first?.ticks ?? 0
+      let end =
+        switch ends.indices.contains(number) ? ends[number] : .afterFirst(0) {
+        case .at(let end): end
+        case .afterFirst(let count): first &+ count
+        }
+      return (track: track.description, samples: track.table(end: end))
+    }
     let values = journal.attachments(in: file).flatMap(TimedValue.decode)
     var media: [UInt8] = []
     // The values of a metadata track have times of video frames, so this track ends with the video.
     if case .at(let end)? = ends.first {
-      for track in TimedMetadataTrack.tracks(of: values, end: end)
-      where track.add(to: &index, mediaStart: file.byteCount + Int64(media.count)) {
+      for track in TimedMetadataTrack.tracks(of: values, end: end) {
+        let start = file.byteCount + Int64(media.count)
+        list.append((track.description(in: container), track.table(mediaStart: start)))
         media += track.media
       }
     }
+    let records = journal.frameRecords
+    let ledger = records.isEmpty ? [] : LedgerBox.bytes(records)
+    let index = movie.bytes(list)
     try file.append(media + ledger + index)
     try file.enclose(from: head)
     try file.file.sync()
