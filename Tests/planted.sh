@@ -65,7 +65,7 @@ fi
 for name in "${names[@]}"; do
   case $name in
     frame)
-      plant "one frame lost without a report" Sources/Recording/Pipeline/TakeWriter+Movie.swift \
+      plant "one frame lost without a report" Sources/Recording/Pipeline/TakeWriter.swift \
         's/^    try append(bytes, sample, parameters)$/    if storedCount != 37 { try append(bytes, sample, parameters) }/' \
         SlowMotionTests 'painted|frames'
       ;;

@@ -11,26 +11,26 @@ import OvercrankMovieFormat
 ///
 /// The first stored frame is the take's time zero. Each frame lasts until the next one.
 struct TakeWriter: ~Copyable {
-  let file: OpenFile
-  let plan: VideoPipelinePlan
-  let delivery: FrameDelivery
-  let frameRate: FrameRate
-  let audio: TakeAudio?
-  let audioCodec: AudioCodec
+  private let file: OpenFile
+  private let plan: VideoPipelinePlan
+  private let delivery: FrameDelivery
+  private let frameRate: FrameRate
+  private let audio: TakeAudio?
+  private let audioCodec: AudioCodec
   /// Whether disk space is reserved beyond the end of the file.
-  let reservesSpace: Bool
+  private let reservesSpace: Bool
   /// The greatest number of stored frames whose journal records are not written yet.
   ///
   /// If the process is killed, these frames are lost. After this many frames, the owner calls
   /// ``flush()``, which writes the records.
-  let unflushedFrames: Int
+  private let unflushedFrames: Int
   /// Creates the file's tags from the first frame and the number of hidden lead-in frames.
-  let makeMetadata: (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
+  private let makeMetadata: (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
 
   /// The rotation, mirroring and zoom of the frames, or nil for frames as the camera delivers them.
-  let geometry: ConnectionGeometry?
+  private let geometry: ConnectionGeometry?
   /// The part of each copied frame that players should show, or nil for the whole frame.
-  var cleanAperture: CleanAperture?
+  private(set) var cleanAperture: CleanAperture?
   /// Whether the zoom changed after the first of the copied frames.
   private(set) var hasOtherZoom = false
 
@@ -40,37 +40,37 @@ struct TakeWriter: ~Copyable {
   /// frames than the account.
   private(set) var account: FrameAccount
   /// The number of video frames stored in the file so far.
-  var storedCount: Int64 = 0
+  private(set) var storedCount: Int64 = 0
   /// The pauses of the take.
   private(set) var pauses: [RecordingPause] = []
   /// The number of hidden frames in the file before the first shown frame.
   private(set) var leadInCount: Int64 = 0
-  var plannedLeadIn = 0
+  private var plannedLeadIn = 0
   /// The times of all stored frames, in microseconds after the first stored frame.
-  var storedMicroseconds: [Int64] = []
+  private(set) var storedMicroseconds: [Int64] = []
   /// The first stored frame.
   private(set) var first: FrameObservation?
   /// The duration of the last frame in microseconds, set by ``finish()``.
-  private(set) var lastDuration: Int64 = 0
+  private var lastDuration: Int64 = 0
   /// The number of audio samples per channel in the file.
   private(set) var audioSampleCount: Int64 = 0
   /// The final report of the audio, or nil for a take without audio.
   private(set) var audioAccount: RecordedAudio?
 
   /// Metadata values that wait until their frames are stored.
-  var values: PendingValues
+  private(set) var values: PendingValues
   /// The state of the audio at the end of the take's previous file, or nil for the first file.
-  let earlierAudio: AudioTrack.Continuation?
+  private let earlierAudio: AudioTrack.Continuation?
   private var pipeline: (any VideoPipeline)?
-  var movie: FragmentedMovieWriter?
-  var audioTrack: AudioTrack?
+  private var movie: FragmentedMovieWriter?
+  private var audioTrack: AudioTrack?
   /// Frame records that were collected before the file had a header.
   ///
   /// They are written to the ledger after the header.
-  var early: [FrameObservation] = []
+  private var early: [FrameObservation] = []
   private var lastMicroseconds: Int64 = -1
   /// The decode times of the first and the last stored frame, in microseconds.
-  var (firstDecodeTime, lastDecodeTime): (Int64?, Int64?) = (nil, nil)
+  private var (firstDecodeTime, lastDecodeTime): (Int64?, Int64?) = (nil, nil)
   /// The duration of the source's last frame, in microseconds.
   ///
   /// Nil unless the source is finite and the take includes its last frame.
@@ -78,10 +78,10 @@ struct TakeWriter: ~Copyable {
   /// The time at which the take's next file begins, in microseconds of this file.
   ///
   /// Nil if this file is the last.
-  private(set) var nextFileStart: Int64?
+  private var nextFileStart: Int64?
   /// Whether a pause has left out frames that the next frame may need for decoding.
   private var isInterrupted = false
-  let periodMicroseconds: Int64
+  private let periodMicroseconds: Int64
 
   init(
     into file: OpenFile, plan: VideoPipelinePlan, delivery: FrameDelivery, frameRate: FrameRate,
@@ -110,11 +110,14 @@ struct TakeWriter: ~Copyable {
     periodMicroseconds = Self.microseconds(ofPeriods: 1, at: frameRate)
   }
 
-  var path: String { file.path }
+  private var path: String { file.path }
+
+  /// Adds metadata values, which are stored with their frames.
+  mutating func add(_ values: [PendingValue]) { self.values.add(values) }
 
   /// The number of bytes in the file so far.
   private(set) var byteCount: Int64 = 0
-  var frameBytes: Int64 = 0
+  private var frameBytes: Int64 = 0
 
   /// The encoding of the video, or nil before the first frame.
   var video: RecordedVideo? {
@@ -352,5 +355,137 @@ struct TakeWriter: ~Copyable {
     // If the driver's clock stops or runs backward, the time in the file must still increase. It
     // then advances by 1 µs.
     max(account.clock.time(ofMicroseconds: frame.microseconds), lastMicroseconds &+ 1)
+  }
+}
+
+extension TakeWriter {
+  private static let videoTrack = 0
+  private static let audioTrack = 1
+
+  /// Creates the file's header at the first frame, because the codec parameters are unknown before
+  /// that frame.
+  private mutating func begin(
+    _ image: UnsafeRawBufferPointer, _ sample: VideoSample, _ parameters: CodecParameters?
+  ) throws(LibAVError) {
+    guard let parameters, let first else {
+      throw LibAVError("begin", path, code: -22)
+    }
+    let (ticks, time) = (sample.decodeTime, sample.time)
+    let packet = try Packet(
+      copying: image, pts: time, dts: ticks, duration: 1, isKeyFrame: true)
+    var index = MovieIndex(MovieContainer(path: path) ?? .mov, timescale: 1_000_000)
+    index.tags = makeMetadata(first, plannedLeadIn)
+    var video = TrackMuxer.Format(parameters, in: index.container, timescale: 1_000_000)
+    if let geometry {
+      video.displayMatrix = geometry.rotation.displayMatrix(
+        width: delivery.width, height: delivery.height)
+      if plan.isCopy {
+        cleanAperture = aperture(
+          ofFactor: geometry.outputFactor(atMicroseconds: first.microseconds))
+      }
+    }
+    var tracks = [
+      try FragmentedMovieWriter.Track(
+        video, first: FirstSample(ticks: ticks, presentationTicks: time), packet: packet,
+        cleanAperture: cleanAperture.map { .init(width: $0.width, height: $0.height) }, path: path)
+    ]
+    firstDecodeTime = ticks
+    if let audio {
+      let track = try AudioTrack(
+        source: audio, codec: audioCodec, originMicroseconds: first.microseconds,
+        after: earlierAudio)
+      tracks.append(try track.head(of: path))
+      audioTrack = consume track
+    }
+    try LibAVError.converting { () throws(SystemError) in
+      movie = try FragmentedMovieWriter(
+        file, index: index, tracks: tracks, layout: layout, reservesSpace: reservesSpace)
+      for frame in early { try movie?.note(frame) }
+    }
+    early = []
+  }
+
+  /// The part of a copied frame that players should show at a zoom factor.
+  private func aperture(ofFactor factor: Double) -> CleanAperture? {
+    CleanAperture(width: delivery.width, height: delivery.height, factor: factor)
+  }
+
+  /// The fragment layout: a new fragment starts every 150 ms, not only at key frames.
+  ///
+  /// If each key frame started a fragment, MJPEG would get one fragment per frame, because all its
+  /// frames are key frames. If the process is killed, the open fragment and the queued frames are
+  /// lost, together at most 0.25 s.
+  private var layout: FragmentedMovieWriter.Layout {
+    // A camera may exceed its nominal rate, so a fragment has space for more frames than expected.
+    let frames = Int(min(frameRate.doubleValue, 10_000) / 4)
+    let blocks = audio.map { AudioBlockEncoder.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8 }
+    var layout = FragmentedMovieWriter.Layout(
+      fragmentTicks: 150_000, samplesPerFragment: frames + (blocks ?? 4),
+      unflushedFrames: unflushedFrames)
+    layout.isReordered = plan.isReordered
+    return layout
+  }
+
+  private mutating func write(
+    _ bytes: UnsafeRawBufferPointer, _ sample: VideoSample, _ parameters: CodecParameters?
+  ) throws(LibAVError) {
+    try append(bytes, sample, parameters)
+    storedCount += 1
+    frameBytes += Int64(bytes.count)
+    // The times are kept in presentation order. If frames are reordered, a few frames with later
+    // times may have been stored before this frame.
+    var index = storedMicroseconds.count
+    while index > 0, storedMicroseconds[index - 1] > sample.time { index -= 1 }
+    storedMicroseconds.insert(sample.time, at: index)
+  }
+
+  private mutating func append(
+    _ bytes: UnsafeRawBufferPointer, _ sample: VideoSample, _ parameters: CodecParameters?
+  ) throws(LibAVError) {
+    if movie == nil { try begin(bytes, sample, parameters) }
+    let duration = sample.time < 0 ? 1 : periodMicroseconds
+    try LibAVError.converting { () throws(SystemError) in
+      try movie?.append(
+        bytes, track: Self.videoTrack, ticks: sample.decodeTime,
+        presentationOffset: sample.time &- sample.decodeTime, duration: duration,
+        isKeyFrame: sample.isKeyFrame, isDroppable: sample.isDroppable)
+    }
+    lastDecodeTime = sample.decodeTime
+  }
+
+  /// Stores the metadata values of those frames that are stored already.
+  ///
+  /// Set `isEnd` after the last frame of the file.
+  private mutating func storeValues(isEnd: Bool = false) throws(LibAVError) {
+    guard !values.waiting.isEmpty, movie != nil else { return }
+    let end: PendingValues.End = isEnd ? nextFileStart.map { .file($0) } ?? .take : .none
+    // Reordered frames may still be stored between the last ones, so metadata values of the last 32
+    // frames wait.
+    let stored = values.take(
+      times: storedMicroseconds, margin: plan.isReordered ? 32 : 0, clock: account.clock, end: end)
+    guard let first = stored.first else { return }
+    _ = try LibAVError.converting { () throws(SystemError) in
+      try movie?.attach(TimedValue.encode(stored), ticks: first.ticks)
+    }
+  }
+
+  /// The state of the audio from which the take's next file continues.
+  ///
+  /// Call this after the current file is finished.
+  func audioContinuation() -> AudioTrack.Continuation? {
+    audioTrack?.continuation(atMicroseconds: endMicroseconds)
+  }
+
+  private mutating func writeAudio(_ packets: [Packet]) throws(LibAVError) {
+    for packet in packets {
+      guard let time = packet.pts else { continue }
+      let duration = packet.duration
+      try packet.withBytes { (bytes) throws(LibAVError) in
+        try LibAVError.converting { () throws(SystemError) in
+          try movie?.append(
+            bytes, track: Self.audioTrack, ticks: time, duration: duration, isKeyFrame: true)
+        }
+      }
+    }
   }
 }

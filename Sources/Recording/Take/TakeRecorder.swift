@@ -60,7 +60,7 @@ struct TakeRecorder: ~Copyable {
   func time(of frame: QueuedFrame) -> Int64 { writer.time(of: frame.observation) }
 
   /// Adds metadata values, which are stored with their frames.
-  mutating func add(_ values: [PendingValue]) { writer.values.add(values) }
+  mutating func add(_ values: [PendingValue]) { writer.add(values) }
 
   /// Marks a trigger with a chapter of the file.
   mutating func mark(_ trigger: CaptureTrigger) { take.markedTriggers.append(trigger) }
