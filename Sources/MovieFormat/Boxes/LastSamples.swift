@@ -12,6 +12,8 @@ package struct LastSamples {
   /// Nil for a track whose boxes state no duration.
   package private(set) var durations: [Int64?] = []
   /// Whether samples of a track have different sample descriptions, in track order.
+  ///
+  /// True for any track with several descriptions in a fragmented file.
   package private(set) var changesDescription: [Bool] = []
 
   /// Reads the sample tables and fragments of a movie.
@@ -25,15 +27,18 @@ package struct LastSamples {
     else { return nil }
     let contents = Box(
       type: movie.type, start: 0, byteCount: Int64(bytes.count), headBytes: movie.headBytes)
+    let extends = contents.first(BoxType.extends, in: bytes)
     var identifiers: [UInt64] = []
     for track in contents.all(BoxType.track, in: bytes) {
       identifiers.append(track.trackIdentifier(in: bytes) ?? 0)
       durations.append(track.lastTableDuration(in: bytes))
-      changesDescription.append(track.changesDescription(in: bytes))
+      // Any fragment may name another description.
+      changesDescription.append(
+        track.changesDescription(in: bytes)
+          || extends != nil && track.descriptionCount(in: bytes) > 1)
     }
     // The default sample durations in `trex`, by track ID.
     var defaults: [UInt64: Int64] = [:]
-    let extends = contents.first(BoxType.extends, in: bytes)
     for entry in extends?.all(BoxType.trackExtends, in: bytes) ?? [] {
       if let identifier = entry.number(4, in: bytes), let duration = entry.number(12, in: bytes) {
         defaults[identifier] = Int64(duration)
@@ -73,6 +78,11 @@ extension Box {
   private func sampleTable(in bytes: [UInt8]) -> Box? {
     first(BoxType.trackMedia, in: bytes)?
       .first(BoxType.mediaInformation, in: bytes)?.first(BoxType.sampleTable, in: bytes)
+  }
+
+  /// The number of sample descriptions of a `trak` box.
+  fileprivate func descriptionCount(in bytes: [UInt8]) -> UInt64 {
+    sampleTable(in: bytes)?.first(BoxType.sampleDescriptions, in: bytes)?.number(4, in: bytes) ?? 0
   }
 
   /// Whether the chunks of a `trak` box refer to several sample descriptions (`stsc`).
