@@ -290,7 +290,7 @@ package final class FrameQueue: Sendable {
   // MARK: Copies of frames, on any thread
 
   /// The result of ``copyFrame(_:into:)``.
-  package enum Copy {
+  package enum Copy: Sendable {
     /// The frame was copied, or is a note without bytes.
     case frame(FrameObservation)
     /// The frame was already released; the associated value is the number of the oldest one.
