@@ -301,3 +301,55 @@ public final class Player: Sendable {
   /// Renders as many samples as the output has space for, on the caller's thread.
   package func renderAudio() { core.renderAll() }
 }
+
+extension Player {
+  /// Creates a player that shows another composition beside this one, on the same clock.
+  ///
+  /// The new player has no audio, and commands to it have no effect. It follows every command to
+  /// this player: rate, seek, step, loop and pause. After the end of its own composition, the new
+  /// player shows the last frame, and before the start the first frame.
+  ///
+  /// - Parameters:
+  ///   - composition: The composition of the new player.
+  ///   - assets: The assets that it plays.
+  ///   - origin: The time in `composition` that is shown together with `ownOrigin`.
+  ///   - ownOrigin: The time in this player's composition.
+  /// - Returns: The new player.
+  /// - Throws: `MediaError` with `.missingAsset` for a source that is not among the assets,
+  ///   `.outOfMemory`.
+  public func makeFollower(
+    _ composition: Composition, of assets: [Asset], origin: MediaTime = .zero,
+    besideOrigin ownOrigin: MediaTime = .zero
+  ) throws(MediaError) -> Player {
+    let timeline = try PlaybackTimeline(composition, assets: assets.map(PlayerAsset.init))
+    return try Player(following: self, timeline, distance: origin - ownOrigin)
+  }
+}
+
+extension Player {
+  /// A frame of one of the player's assets.
+  package struct FrameReference: Sendable {
+    package let asset: Asset
+    /// The index in presentation order, from 0.
+    package let index: Int
+  }
+
+  /// The composition time at which the frame on screen begins; without video, the current time.
+  package var frameStart: Rational {
+    core.perform(wakes: false) { model, now in
+      let position = model.position(at: now)
+      let shown = model.timeline.presentation(at: position.time, before: position.isBackward)
+      return shown?.start ?? position.time
+    }
+  }
+
+  /// Returns the frame that playback shows at a composition time; nil in a gap.
+  package func frameReference(at time: Rational) -> FrameReference? {
+    core.perform(wakes: false) { model, _ in
+      let timeline = model.timeline
+      return timeline.frame(at: time, before: time >= timeline.duration).map {
+        FrameReference(asset: timeline.assets[$0.asset].asset, index: $0.frame)
+      }
+    }
+  }
+}
