@@ -103,7 +103,7 @@ public final class Player: Sendable {
       timeline, settings, sampleRate: sampleRate, hasSink: false, now: settings.clock.now)
     core = PlayerCore(
       model, settings.clock, nil, PlayerAudioFormat(sampleRate: sampleRate, channelCount: 1),
-      following: PlayerCore.Leader(core: leader.core, distance: distance))
+      following: PlayerCore.Leader(leader.core, distance: distance))
     if settings.hasThreads { try core.start() }
     core.perform { _, _ in }
   }
@@ -128,15 +128,12 @@ public final class Player: Sendable {
   /// - Parameter rate: Zero, or from 1/32 to 32 in either direction.
   /// - Throws: `MediaError` with `.rateOutOfRange`.
   public func setRate(_ rate: Rational) throws(MediaError) {
-    try core.update { (model, now) throws(MediaError) in try model.setRate(rate, now) }
+    try core.perform { (model, now) throws(MediaError) in try model.setRate(rate, now) }
   }
 
   /// Plays at the last rate that was set; initially 1.
   public func play() {
-    core.perform { model, now in
-      // This cannot throw, because the rate was checked when it was set.
-      try? model.setRate(model.requestedRate, now)
-    }
+    core.perform { model, now in model.play(now) }
   }
 
   /// Starts playback at a host time and a rate.
@@ -151,7 +148,7 @@ public final class Player: Sendable {
   public func play(
     atHostTime time: MediaTime, rate: Rational = .one
   ) throws(MediaError) {
-    try core.update { (model, now) throws(MediaError) in
+    try core.perform { (model, now) throws(MediaError) in
       try model.play(atHostTime: time, rate: rate, now)
     }
   }
@@ -182,15 +179,12 @@ public final class Player: Sendable {
   /// - Throws: `MediaError` with `.emptyRange` for a range that is empty or not inside the
   ///   composition.
   public func setLoop(_ range: TimeRange?) throws(MediaError) {
-    try core.update { (model, now) throws(MediaError) in try model.setLoop(range, now) }
+    try core.perform { (model, now) throws(MediaError) in try model.setLoop(range, now) }
   }
 
   /// The range that repeats; nil for none.
   public var loop: TimeRange? {
-    core.perform { model, _ in
-      // This cannot throw, because both ends came from a `MediaTime`.
-      model.loop.flatMap { try? TimeRange(start: $0.start, end: $0.end) }
-    }
+    core.perform { model, _ in model.loopRange }
   }
 
   // MARK: Settings
@@ -223,11 +217,9 @@ public final class Player: Sendable {
     _ composition: Composition, addingAssets assets: [Asset] = [],
     continuingAt position: EditPosition = .sameSource
   ) throws(MediaError) {
-    try core.update { (model, now) throws(MediaError) in
-      let known = Set(model.assets.map(\.asset.path))
-      let added = assets.filter { !known.contains($0.path) }.map(PlayerAsset.init)
-      let timeline = try PlaybackTimeline(composition, assets: model.assets + added)
-      model.replace(timeline, keepsSource: position == .sameSource, now)
+    try core.perform { (model, now) throws(MediaError) in
+      try model.replace(
+        composition, adding: assets, keepsSource: position == .sameSource, now)
     }
   }
 
@@ -245,7 +237,7 @@ public final class Player: Sendable {
   /// The memory used by decoded frames, in bytes.
   ///
   /// Synthesized frames, at most 4, are not included.
-  public var decodedFrameBytes: Int { core.perform { model, _ in model.ring.byteCount } }
+  public var decodedFrameBytes: Int { core.perform { model, _ in model.decodedFrameBytes } }
 
   /// The position that is on screen and heard now.
   public var currentTime: PlayerTime { time(at: nil) }
@@ -257,9 +249,8 @@ public final class Player: Sendable {
 
   private func time(at hostTime: MediaTime?) -> PlayerTime {
     let (position, timeline) = core.perform { model, now in
-      let heard = model.clock.sample(at: hostTime ?? now)
-      let run = model.transport.shownRun(at: heard)
-      return (run.position(at: heard), run.timeline)
+      let (run, position) = model.shown(at: hostTime ?? now)
+      return (position, run.timeline)
     }
     return timeline.time(at: position)
   }

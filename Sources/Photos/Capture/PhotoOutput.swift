@@ -74,7 +74,7 @@ public final class PhotoOutput: FrameOutput {
   /// The formats in which these frames can be stored with the output's encoders.
   private func formats(for subType: MediaSubType) -> [PhotoFormat] {
     PhotoFormat.available(for: subType).filter { format in
-      format != .heic || processor.encoders.contains { $0.format == format }
+      format != .heic || processor.hasEncoder(of: format)
     }
   }
 
@@ -85,13 +85,13 @@ public final class PhotoOutput: FrameOutput {
   ///
   /// A slow consumer gets only the newest value.
   public var captureReadinessChanges: some AsyncSequence<PhotoReadiness, Never> & Sendable {
-    processor.readinessChanges.events()
+    processor.readinessChanges()
   }
 
   /// The events of all captures from the time of this call.
   ///
   /// Each iteration buffers the newest 256 events. ``PhotoCapture/events`` loses no event.
-  public var events: some AsyncSequence<PhotoEvent, Never> & Sendable { processor.events.events() }
+  public var events: some AsyncSequence<PhotoEvent, Never> & Sendable { processor.events() }
 
   /// Requests photos and returns at once.
   ///
@@ -234,23 +234,19 @@ public final class PhotoOutput: FrameOutput {
     else { return nil }
     options.isAlone.store(session?.outputs.count == 1, ordering: .relaxed)
     processor.livePhotos?.begin()
-    let result = state.withLock { state in
-      Result { () throws(MediaError) -> PhotoSink in
-        let identifier = ObjectIdentifier(connection.gate)
-        // If the device was reopened or its stream has ended, the sink is no longer used.
-        if let (known, sink) = state.sink, known == identifier, !sink.isOver,
-          sink.channel.source.pool === camera.pool
-        {
-          return sink
-        }
-        let channel = try PhotoChannel(camera, connection.geometry, wake: processor.wake)
-        try processor.begin(channel)
-        let sink = PhotoSink(channel, gate: connection.gate, options: options)
-        state.sink = (identifier, sink)
+    return try state.withLock { (state) throws(MediaError) -> PhotoSink in
+      let identifier = ObjectIdentifier(connection.gate)
+      // If the device was reopened or its stream has ended, the sink is no longer used.
+      if let (known, sink) = state.sink, known == identifier, !sink.isOver,
+        sink.channel.source.pool === camera.pool
+      {
         return sink
       }
+      let channel = try processor.begin(camera, connection.geometry)
+      let sink = PhotoSink(channel, gate: connection.gate, options: options)
+      state.sink = (identifier, sink)
+      return sink
     }
-    return try result.get()
   }
 
   package func canTransform(_ format: FormatDescription) -> Bool {

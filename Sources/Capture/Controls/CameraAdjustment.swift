@@ -33,7 +33,7 @@ extension CameraControls {
   /// The source is `V4L2_CID_AUTO_FOCUS_STATUS`, which few cameras have.
   public var isAdjustingFocus: Bool? {
     get throws(MediaError) {
-      try number(.automaticFocusStatus).map { $0 & ControlBit.focusIsBusy != 0 }
+      try camera.number(.automaticFocusStatus).map { $0 & ControlBit.focusIsBusy != 0 }
     }
   }
 
@@ -65,13 +65,15 @@ extension CameraControls {
   public func adjustments() throws(MediaError)
     -> some AsyncSequence<CameraAdjustment, MediaError> & Sendable
   {
-    guard let node else { throw missing("automatic values that can be read") }
+    guard let node = camera.ownNode else {
+      throw camera.missing("automatic values that can be read")
+    }
     let watched = try ControlledNode(reopening: node)
     let reading = try watched.useOwn { device throws(DeviceError) in
       try AdjustmentReading(of: device)
     }
     guard !reading.isEmpty else {
-      throw missing("automatic values that can be read")
+      throw camera.missing("automatic values that can be read")
     }
     let (stream, continuation) = AsyncStream<Result<CameraAdjustment, MediaError>>.makeStream(
       bufferingPolicy: .bufferingNewest(256))
@@ -90,7 +92,7 @@ extension CameraControls {
   /// The value that the camera chose automatically for a control, or nil if the camera does not
   /// report the value.
   private func chosen(_ id: ControlID) throws(MediaError) -> Int64? {
-    try node?.use { device throws(DeviceError) in try device.choice(of: id) } ?? nil
+    try camera.ownNode?.use { device throws(DeviceError) in try device.choice(of: id) } ?? nil
   }
 }
 

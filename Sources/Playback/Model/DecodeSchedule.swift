@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankAssets
+import OvercrankLibAV
 import OvercrankMediaCore
 
-extension PlayerModel {
+/// The frames to decode next, and the decoded frames.
+///
+/// One decode job runs at a time. While it runs, its schedule decides again and again whether the
+/// job's frames are still the ones that are needed first.
+struct DecodeSchedule: Sendable {
   /// The greatest number of future refreshes for which frames are decoded in advance: about a
   /// second.
   ///
@@ -12,10 +17,10 @@ extension PlayerModel {
   private static let maximumRefreshes = 64
   /// The greatest number of frames decoded in advance on each side of a frame that is shown in a
   /// pause.
-  static let maximumNeighbors = 12
+  private static let maximumNeighbors = 12
 
   /// The frames that are needed next, without duplicates, the most urgent first.
-  struct NeededFrames: Sendable {
+  private struct NeededFrames: Sendable {
     var keys: [FrameKey] = []
     /// For each frame, the output sample of the refresh that needs it; one value for all frames of
     /// a pause.
@@ -33,7 +38,7 @@ extension PlayerModel {
   ///
   /// The list of needed frames is expensive to make. It is made again only after a part of it was
   /// shown.
-  struct IdleSpan: Sendable {
+  private struct IdleSpan: Sendable {
     let generation: Int
     /// The output sample of one refresh; the list of needed frames assumed regular refreshes after
     /// it.
@@ -44,20 +49,95 @@ extension PlayerModel {
 
   /// Whether a job that was made for an earlier generation is still needed; decided once per
   /// generation.
-  struct JobJudgment: Sendable {
+  private struct JobJudgment: Sendable {
     let job: Int
     let generation: Int
     let isNeeded: Bool
   }
 
+  private var ring: FrameRing
+  /// Increases whenever different frames become needed, so that a running job is judged again.
+  private var generation = 0
+  /// The last decision whether a running job is still needed.
+  private var judgment: JobJudgment?
+  /// The last frame that the running job returned; nil before the first.
+  private var jobPosition: Int?
+  /// For each needed frame, the output sample of the refresh that shows it, as of the last update
+  /// of the list of needed frames.
+  private var deadlines: [FrameKey: Rational] = [:]
+  /// The range of output samples in which nothing needs to be decoded; nil if unknown.
+  private var idle: IdleSpan?
+  /// The direction of the last step; more frames are decoded in advance in this direction.
+  private(set) var stepsBackward = true
+  /// Assets that cannot be read.
+  private var failedAssets: Set<Int> = []
+
+  /// - Parameter budget: The limit on the memory for decoded frames, in bytes.
+  init(budget: Int) { ring = FrameRing(budget: budget) }
+
+  // MARK: Decoded frames
+
+  /// The memory that the decoded frames use, in bytes.
+  var byteCount: Int { ring.byteCount }
+
+  /// Returns a decoded frame, and marks it as most recently used.
+  mutating func image(_ key: FrameKey) -> MediaFrame? { ring.image(key) }
+
+  /// Returns a decoded frame, without marking it as used.
+  func decoded(_ key: FrameKey) -> MediaFrame? { ring.decoded(key) }
+
+  /// Returns the decoded frame between `first` and `key` that is nearest to `key`.
+  func nearest(to key: FrameKey, from first: FrameKey) -> FrameKey? {
+    ring.nearest(to: key, from: first)
+  }
+
+  /// Returns true if a frame is decoded, or cannot be decoded.
+  func needsNoDecoding(_ key: FrameKey) -> Bool {
+    ring.needsNoDecoding(key) || failedAssets.contains(key.asset)
+  }
+
+  // MARK: Changes
+
+  /// Makes the schedule again, because different frames are needed.
+  mutating func change() {
+    generation += 1
+    ring.resetLimit()
+  }
+
+  /// Notes the direction of a step.
+  mutating func note(stepsBackward: Bool) { self.stepsBackward = stepsBackward }
+
+  /// Adds a frame that a job decoded.
+  ///
+  /// - Returns: False if all other frames are needed sooner.
+  mutating func insert(
+    _ image: MediaFrame, for key: FrameKey, of job: DecodeJob, isReverse: Bool
+  ) -> Bool {
+    jobPosition = key.frame
+    guard job.frames.contains(key.frame) else {
+      let keptCount = isReverse ? job.neighborCount : Self.maximumNeighbors
+      if key.frame >= job.range.lowerBound - keptCount { ring.keep(image, for: key) }
+      return true
+    }
+    return ring.insert(image, for: key)
+  }
+
+  /// Marks frames that cannot be decoded.
+  mutating func fail(_ keys: some Sequence<FrameKey>) { ring.fail(keys) }
+
+  /// Marks an asset as unreadable.
+  mutating func fail(asset: Int) { failedAssets.insert(asset) }
+
+  // MARK: Jobs
+
   /// Returns the next frames to decode; nil if all frames that are needed soon are decoded.
-  mutating func nextJob(_ now: MediaTime) -> DecodeJob? {
-    guard state != .closed else { return nil }
+  mutating func nextJob(_ outlook: PlaybackOutlook, _ now: MediaTime) -> DecodeJob? {
+    guard outlook.state != .closed else { return nil }
     jobPosition = nil
-    let start = clock.sample(at: max(now, lastRefresh ?? now))
-    if isIdle(at: start) { return nil }
-    let ahead = maximumNeeded
-    let (refresh, needed) = updateNeeded(ahead, now)
+    let start = outlook.playhead.sample(at: outlook.refreshes.next(after: now))
+    if isIdle(at: start, outlook) { return nil }
+    let ahead = maximumNeeded(outlook)
+    let (refresh, needed) = updateNeeded(ahead, outlook, now)
     let keys = needed.keys
     guard let first = keys.firstIndex(where: { !needsNoDecoding($0) }) else {
       // Decodes nothing until a quarter of the list of needed frames was shown or, in a pause,
@@ -68,7 +148,7 @@ extension PlayerModel {
     }
     let missing = keys[first...].filter { !needsNoDecoding($0) }
     let key = keys[first]
-    let isStill = state != .playing
+    let isStill = outlook.state != .playing
     let run = missing.prefix { $0.asset == key.asset }.map(\.frame)
     // Frames of the same refresh may be listed in either order, so the direction is found by
     // comparing the first frame with a later one.
@@ -82,18 +162,19 @@ extension PlayerModel {
         rest(from: start, to: needed.samples[first - reserve], refresh)
         return nil
       }
-      frames = descendingRun(run, asset: key.asset)
+      frames = Self.descendingRun(run, of: outlook.assets[key.asset])
     } else {
-      frames = ascendingRun(run)
+      frames = Self.ascendingRun(run)
     }
     // For a seek, only the sought frame is decoded first.
-    if state == .seeking, first == 0 { frames = [key.frame] }
+    if outlook.state == .seeking, first == 0 { frames = [key.frame] }
     // Reverse playback may begin before the seek ends. Reverse playback then needs all frames
     // before the sought frame.
     let neighborCount =
-      state == .seeking ? max(ahead, Self.maximumNeighbors) : Self.maximumNeighbors
+      outlook.state == .seeking ? max(ahead, Self.maximumNeighbors) : Self.maximumNeighbors
     return DecodeJob(
-      purpose: isStill && !isFar(key) ? .scrubbing : .playing, asset: key.asset,
+      purpose: isStill && !Self.isFar(key, outlook.assets) ? .scrubbing : .playing,
+      asset: key.asset,
       frames: frames.sorted(), neighborCount: isStill ? neighborCount : 0, generation: generation)
   }
 
@@ -101,12 +182,15 @@ extension PlayerModel {
   ///
   /// After a step, the running job often still returns the frame that is needed first. If each step
   /// stopped the job, holding the key down would decode the same GOP again and again.
-  mutating func isNeeded(_ job: DecodeJob, _ now: MediaTime) -> Bool {
-    guard job.generation != generation else { return !isLate(job, now) }
+  mutating func isNeeded(
+    _ job: DecodeJob, _ outlook: PlaybackOutlook, _ now: MediaTime
+  ) -> Bool {
+    guard job.generation != generation else { return !isLate(job, outlook, now) }
     if let judgment, judgment.job == job.generation, judgment.generation == generation {
-      return judgment.isNeeded && !isLate(job, now)
+      return judgment.isNeeded && !isLate(job, outlook, now)
     }
-    let first = updateNeeded(maximumNeeded, now).frames.keys.first { !needsNoDecoding($0) }
+    let needed = updateNeeded(maximumNeeded(outlook), outlook, now).frames
+    let first = needed.keys.first { !needsNoDecoding($0) }
     // A job returns frames in ascending order, so it cannot return a frame before the one that it
     // returned last.
     let isNeeded =
@@ -123,28 +207,30 @@ extension PlayerModel {
   /// A new job then begins with the frame that is due. Each job returns at least one frame, so
   /// something is shown even if decoding is slower than playback. In reverse, the next frame of the
   /// job is needed last. If it was passed, all other frames were passed too.
-  private mutating func isLate(_ job: DecodeJob, _ now: MediaTime) -> Bool {
-    guard state == .playing, let jobPosition, jobPosition >= job.range.lowerBound,
+  private mutating func isLate(
+    _ job: DecodeJob, _ outlook: PlaybackOutlook, _ now: MediaTime
+  ) -> Bool {
+    guard outlook.state == .playing, let jobPosition, jobPosition >= job.range.lowerBound,
       let next = job.frames.first(where: { $0 > jobPosition })
     else { return false }
     let key = FrameKey(asset: job.asset, frame: next)
-    let start = clock.sample(at: max(now, lastRefresh ?? now))
+    let start = outlook.playhead.sample(at: outlook.refreshes.next(after: now))
     if let deadline = deadlines[key], start <= deadline { return false }
     // In a loop, the frame may be needed again.
-    updateNeeded(maximumNeeded, now)
+    updateNeeded(maximumNeeded(outlook), outlook, now)
     return deadlines[key] == nil
   }
 
   /// The greatest number of frames that are requested at once.
-  private var maximumNeeded: Int {
-    max(2, ring.capacity(estimated: estimatedFrameBytes) * 3 / 4)
+  private func maximumNeeded(_ outlook: PlaybackOutlook) -> Int {
+    max(2, ring.capacity(estimated: Self.estimatedFrameBytes(outlook.assets)) * 3 / 4)
   }
 
   /// Returns true for a frame far from its key frame.
   ///
   /// Several threads then decode it sooner than one thread, although each thread delays the
   /// decoder's output by a frame.
-  private func isFar(_ key: FrameKey) -> Bool {
+  private static func isFar(_ key: FrameKey, _ assets: [PlayerAsset]) -> Bool {
     guard let table = assets[key.asset].asset.videoTrack?.frames else { return false }
     return key.frame - (table.keyFrame(atOrBefore: key.frame) ?? 0) > 16
   }
@@ -154,19 +240,20 @@ extension PlayerModel {
   }
 
   /// Returns true if an output sample is in the idle span, so that nothing needs to be decoded.
-  private func isIdle(at sample: Rational) -> Bool {
+  private func isIdle(at sample: Rational, _ outlook: PlaybackOutlook) -> Bool {
     guard let idle, idle.generation == generation, idle.start <= sample, sample < idle.end
     else { return false }
-    guard let lastRefresh, idle.end.isValid else { return true }
+    guard let last = outlook.refreshes.last, idle.end.isValid else { return true }
     // If the refreshes are at other times than the list of needed frames assumed, they show other
     // frames.
-    let step = refreshPeriod * Rational(Int64(sampleRate))
-    let count = (clock.sample(at: lastRefresh) - idle.refresh) / step
+    let playhead = outlook.playhead
+    let step = outlook.refreshes.step(playhead.sampleRate)
+    let count = (playhead.sample(at: last) - idle.refresh) / step
     guard let nearest = try? count.rounded(.halfAwayFromZero) else { return false }
     return (count - Rational(nearest)).magnitude <= Rational(1, over: 64)
   }
 
-  private func ascendingRun(_ run: [Int]) -> [Int] {
+  private static func ascendingRun(_ run: [Int]) -> [Int] {
     var frames: [Int] = []
     for frame in run.prefix(16) {
       // A much lower frame index means that the loop begins again. The frame indices of one refresh
@@ -182,8 +269,8 @@ extension PlayerModel {
   ///
   /// A part of the GOP before it would have to be decoded again in the next pass, so it is left
   /// out. For intra-only codecs, a pass has eight frames.
-  private func descendingRun(_ run: [Int], asset: Int) -> [Int] {
-    guard let table = assets[asset].asset.videoTrack?.frames else { return [run[0]] }
+  private static func descendingRun(_ run: [Int], of asset: PlayerAsset) -> [Int] {
+    guard let table = asset.asset.videoTrack?.frames else { return [run[0]] }
     let key = table.keyFrame(atOrBefore: run[0]) ?? 0
     let next = table.keyFrame(after: run[0]) ?? table.entries.count
     var frames: [Int] = []
@@ -197,7 +284,7 @@ extension PlayerModel {
     return frames
   }
 
-  private var estimatedFrameBytes: Int {
+  private static func estimatedFrameBytes(_ assets: [PlayerAsset]) -> Int {
     guard let track = assets.lazy.compactMap(\.asset.videoTrack).first else { return 1 << 20 }
     return max(1, track.width * track.height * 3 / 2)
   }
@@ -207,9 +294,9 @@ extension PlayerModel {
   /// The frame ring and running jobs use this list.
   @discardableResult
   private mutating func updateNeeded(
-    _ count: Int, _ now: MediaTime
+    _ count: Int, _ outlook: PlaybackOutlook, _ now: MediaTime
   ) -> (refresh: Rational, frames: NeededFrames) {
-    let (refresh, needed) = neededFrames(count, now)
+    let (refresh, needed) = neededFrames(count, outlook, now)
     ring.need(needed.keys)
     deadlines = Dictionary(uniqueKeysWithValues: zip(needed.keys, needed.samples))
     return (refresh, needed)
@@ -218,20 +305,21 @@ extension PlayerModel {
   /// Returns the frames that are needed next, and the output sample of the first refresh
   /// considered.
   private func neededFrames(
-    _ count: Int, _ now: MediaTime
+    _ count: Int, _ outlook: PlaybackOutlook, _ now: MediaTime
   ) -> (refresh: Rational, frames: NeededFrames) {
     var needed = NeededFrames()
-    let start = clock.sample(at: max(now, lastRefresh ?? now))
-    let current = transport.shownRun(at: start)
-    let step = refreshPeriod * Rational(Int64(sampleRate))
+    let (playhead, last) = (outlook.playhead, outlook.lastRun)
+    let start = playhead.sample(at: outlook.refreshes.next(after: now))
+    let current = playhead.shownRun(at: start)
+    let step = outlook.refreshes.step(playhead.sampleRate)
     // Refreshes are assumed at regular intervals from the last one.
     let slack = step / 32
-    var sample = min(start, lastRefresh.map { clock.sample(at: $0) } ?? start)
+    var sample = min(start, outlook.refreshes.last.map(playhead.sample) ?? start)
     let passed = try? ((start - slack - sample) / step).rounded(.towardPositiveInfinity)
     let isOverdue = start - sample > step * Rational(3, over: 2)
     sample += step * Rational(max(0, passed ?? 0))
     let refresh = sample
-    var still = current.rate == .zero && current.id == transport.last.id
+    var still = current.rate == .zero && current.id == last.id
     if still {
       sample = start
     } else {
@@ -243,7 +331,7 @@ extension PlayerModel {
       // A refresh may come slightly before or after its expected time, so the frames at those times
       // are needed too.
       for _ in 0..<Self.maximumRefreshes where needed.keys.count < count {
-        let run = transport.shownRun(at: sample)
+        let run = playhead.shownRun(at: sample)
         let position = run.position(at: sample)
         for place in [
           position, run.position(at: sample - slack), run.position(at: sample + slack),
@@ -251,7 +339,7 @@ extension PlayerModel {
           needed.add(run.timeline.frame(at: place.time, before: place.isBackward), at: sample)
         }
         sample += step
-        if position.isAtEnd || run.rate == .zero && run.id == transport.last.id {
+        if position.isAtEnd || run.rate == .zero && run.id == last.id {
           still = true
           break
         }
@@ -260,8 +348,8 @@ extension PlayerModel {
       // around the position where it stops are added.
       if !still { return (refresh, needed) }
     }
-    let position = position(at: max(now, lastRefresh ?? now))
-    let timeline = transport.last.timeline
+    let position = playhead.shown(at: outlook.refreshes.next(after: now)).position
+    let timeline = last.timeline
     guard
       let here = timeline.presentation(at: position.time, before: position.isBackward)
     else { return (refresh, needed) }
@@ -270,11 +358,11 @@ extension PlayerModel {
     // steps.
     let (most, few) = (min(Self.maximumNeighbors, count / 2), min(4, count / 4))
     for (isForward, length) in [(!stepsBackward, most), (stepsBackward, few)] {
-      var last = here
+      var place = here
       for _ in 0..<length {
-        guard let next = timeline.neighbor(of: last, isForward: isForward) else { break }
+        guard let next = timeline.neighbor(of: place, isForward: isForward) else { break }
         needed.add(next.frame, at: sample)
-        last = next
+        place = next
       }
     }
     return (refresh, needed)

@@ -4,20 +4,38 @@ import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
 
-extension PlayerModel {
+/// The frames that a player shows at the refreshes of the screen, and their account.
+struct FramePresenter: Sendable {
+  /// The frame that was due at the last refresh, and the playback position at that refresh.
+  private struct Presented: Sendable {
+    let run: Int
+    let timeline: PlaybackTimeline
+    let position: TransportRun.Position
+    let frame: FrameKey?
+  }
+
+  private(set) var refreshes: ScreenRefreshes
+  private(set) var ledger = PlaybackLedger()
+  private var presented: Presented?
+  /// The last image that a refresh showed.
+  private(set) var lastShown: (key: FrameKey, image: MediaFrame)?
+
+  /// - Parameter period: The seconds between two refreshes.
+  init(period: Rational) { refreshes = ScreenRefreshes(period: period) }
+
   /// Whether the last refresh showed what was due: a frame or a gap.
   var isCurrent: Bool { presented.map { $0.frame == lastShown?.key } ?? false }
 
   /// Returns the frame for a refresh, and counts the frames that came due since the last refresh.
   ///
   /// Nil in a gap, and before the first frame is decoded.
-  mutating func frame(at time: MediaTime) -> PlayerFrame? {
-    advance(to: time)
-    let isRepeated = lastRefresh == time
-    lastRefresh = time
-    let heard = clock.sample(at: time)
-    let run = transport.shownRun(at: heard)
-    let position = run.position(at: heard)
+  mutating func frame(
+    at time: MediaTime, _ playhead: Playhead, _ state: PlayerState, _ assets: [PlayerAsset],
+    _ schedule: inout DecodeSchedule, _ synthesis: PlayerSynthesis
+  ) -> PlayerFrame? {
+    let isRepeated = refreshes.last == time
+    refreshes.note(time)
+    let (run, position) = playhead.shown(at: time)
     let key = run.timeline.frame(at: position.time, before: position.isBackward)
     let passed = dueFrames(run, position, key)
     presented = Presented(
@@ -27,15 +45,17 @@ extension PlayerModel {
       lastShown = nil
       return nil
     }
-    let image = ring.image(key)
+    let image = schedule.image(key)
     ledger.count(passed, isReady: image != nil)
     if let image {
       lastShown = (key, image)
     } else {
-      lastShown = substitute(for: key, run, position)
+      lastShown = substitute(for: key, run, position, isPlaying: state == .playing, &schedule)
     }
     guard let (shown, image) = lastShown else { return nil }
-    let made = isCurrent ? synthesizedImage(at: position, run) : nil
+    let outlook = PlaybackOutlook(
+      playhead: playhead, refreshes: refreshes, state: state, assets: assets)
+    let made = isCurrent ? synthesis.image(at: position, run, outlook) : nil
     if made != nil, !isRepeated { ledger.synthesized += 1 }
     let asset = assets[shown.asset].asset
     return PlayerFrame(
@@ -49,7 +69,8 @@ extension PlayerModel {
   /// This is the last decoded frame that playback has passed in the same segment or, if there is
   /// none, the frame on screen.
   private mutating func substitute(
-    for due: FrameKey, _ run: TransportRun, _ position: TransportRun.Position
+    for due: FrameKey, _ run: TransportRun, _ position: TransportRun.Position, isPlaying: Bool,
+    _ schedule: inout DecodeSchedule
   ) -> (key: FrameKey, image: MediaFrame)? {
     // Playback has passed everything from the start of this run, or of the loop, up to this
     // instant.
@@ -57,13 +78,13 @@ extension PlayerModel {
     if let loop = run.loop, position.loopCount > 0 {
       start = run.isBackward ? loop.end : loop.start
     }
-    guard state == .playing,
+    guard isPlaying,
       let first = run.timeline.firstFrame(
         from: start, to: position.time, isBackward: run.isBackward),
-      let passed = ring.nearest(to: due, from: first)
+      let passed = schedule.nearest(to: due, from: first)
     else { return lastShown }
     if let shown = lastShown?.key, shown.isBetween(passed, and: due) { return lastShown }
-    return ring.image(passed).map { (passed, $0) }
+    return schedule.image(passed).map { (passed, $0) }
   }
 
   /// Returns the number of frames that came due since the last refresh.
@@ -109,45 +130,5 @@ extension PlayerModel {
     let isTrackEnd = end <= .zero || end >= timeline.video.last?.end ?? .zero
     let next = timeline.frame(at: end, before: isBackward)
     return isTrackEnd || next == nil || next == timeline.frame(at: end, before: !isBackward) ? 0 : 1
-  }
-
-  /// Adds a frame that a job decoded.
-  ///
-  /// - Returns: True if the job should continue.
-  mutating func insert(
-    _ image: MediaFrame, for key: FrameKey, of job: DecodeJob, _ now: MediaTime
-  ) -> Bool {
-    jobPosition = key.frame
-    guard job.frames.contains(key.frame) else {
-      let keptCount = rate < .zero ? job.neighborCount : Self.maximumNeighbors
-      if key.frame >= job.range.lowerBound - keptCount { ring.keep(image, for: key) }
-      return isNeeded(job, now)
-    }
-    let isAdded = ring.insert(image, for: key)
-    finishSeek(now)
-    return isAdded && isNeeded(job, now)
-  }
-
-  /// Ends a job.
-  ///
-  /// - Parameters:
-  ///   - job: The job.
-  ///   - decoded: The frames that the decoder returned; nil if the job was stopped before its end.
-  ///   - now: The host time.
-  mutating func finish(_ job: DecodeJob, decoded: Set<Int>?, _ now: MediaTime) {
-    guard let decoded else { return }
-    let missing = job.frames.filter { !decoded.contains($0) }
-    ring.fail(missing.map { FrameKey(asset: job.asset, frame: $0) })
-    for index in missing {
-      report(.undecodableFrame(path: assets[job.asset].asset.path, index: index), now)
-    }
-    finishSeek(now)
-  }
-
-  /// Marks an asset as unreadable.
-  mutating func fail(_ job: DecodeJob, _ error: MediaError, _ now: MediaTime) {
-    failedAssets.insert(job.asset)
-    report(.fileFailed(error), now)
-    finishSeek(now)
   }
 }

@@ -20,84 +20,22 @@ extension SessionEvent.InterruptionReason {
 struct Interruption: Sendable {
   let input: any CapturingInput
   var reason: SessionEvent.InterruptionReason
-  fileprivate let watch = ReturnWatch()
+  private let watch = ReturnWatch()
 
   init(_ input: any CapturingInput, _ reason: SessionEvent.InterruptionReason) {
     self.input = input
     self.reason = reason
   }
 
+  /// Calls `attempt` whenever the device may be back, until `attempt` returns true.
+  func awaitReturn(
+    everyMilliseconds interval: Int, _ attempt: @escaping @Sendable (CaptureDevice) -> Bool
+  ) {
+    watch.begin(for: input, everyMilliseconds: interval, attempt)
+  }
+
   /// Stops waiting for the return of the device.
   func end() { watch.cancel() }
-}
-
-extension CaptureSession {
-  /// Restarts an input as soon as its device is present and no other program uses it.
-  func awaitReturn(of input: any CapturingInput) {
-    let watch = core.state.withLock { state in
-      state.interruptions.first { $0.input === input }?.watch
-    }
-    // A timer holds the closure until it fires, even after the watch was cancelled. A strong
-    // reference to the input would keep the device open that long.
-    watch?.begin(for: input, everyMilliseconds: core.retryMilliseconds) {
-      [weak core, weak input] device in
-      guard let core, let input else { return true }
-      return core.session.resume(input, at: device)
-    }
-  }
-
-  /// Tries to restart an interrupted input.
-  ///
-  /// - Returns: True if no further attempt is needed, false if the attempt must be repeated.
-  private func resume(_ input: any CapturingInput, at device: CaptureDevice) -> Bool {
-    core.work.withLock { _ in
-      let (graph, interruption) = core.state.withLock { state in
-        (state.graph, state.interruptions.first { $0.input === input })
-      }
-      guard let interruption else { return true }
-      beginChange()
-      // The interruption is removed before the input starts, because the input may be interrupted
-      // again while it starts.
-      core.state.withLock { state in state.interruptions.removeAll { $0.input === input } }
-      do throws(MediaError) {
-        try input.reopen(at: device)
-        try start(input, in: graph)
-      } catch {
-        return stillInterrupted(interruption, by: error)
-      }
-      endChange([.interruptionEnded(input.device, interruption.reason)])
-      return true
-    }
-  }
-
-  /// Records why an input could not restart.
-  ///
-  /// - Returns: True if no further attempt is needed, because the error is not temporary or the
-  ///   session was stopped. False if the attempt must be repeated.
-  private func stillInterrupted(_ interruption: Interruption, by error: MediaError) -> Bool {
-    var interruption = interruption
-    let reason = SessionEvent.InterruptionReason(error)
-    // A new device node may lack its group permissions until udev has set them, so `.noPermission`
-    // may be temporary too.
-    guard reason != nil || error.code == .noPermission else {
-      core.state.withLock { state in
-        if state.running.isEmpty, state.interruptions.isEmpty { state.isWanted = false }
-        state.retain(self)
-      }
-      endChange([.runtimeError(error)])
-      return true
-    }
-    let isNews = reason != nil && reason != interruption.reason
-    interruption.reason = reason ?? interruption.reason
-    let isWanted = core.state.withLock { state in
-      // If the session was stopped meanwhile, it no longer waits for any input.
-      if state.isWanted { state.interruptions.append(interruption) }
-      return state.isWanted
-    }
-    let device = interruption.input.device
-    endChange(isNews && isWanted ? [.wasInterrupted(device, interruption.reason)] : [])
-    return !isWanted
-  }
 }
 
 /// Detects the return of a device by directory events and by periodic attempts.

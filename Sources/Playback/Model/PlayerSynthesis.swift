@@ -29,7 +29,7 @@ struct PlayerSynthesis: Sendable {
     }
   }
 
-  let sampling: FrameSampling
+  private let sampling: FrameSampling
   /// The time in seconds that the last synthesis took.
   private var cost = Rational.zero
   private var made: [Made] = []
@@ -39,24 +39,22 @@ struct PlayerSynthesis: Sendable {
   private var repetitions: Set<FrameKey> = []
 
   /// The number of future refreshes for which frames are synthesized in advance.
-  static let maximumRefreshes = 3
+  private static let maximumRefreshes = 3
   /// The greatest number of frames that are remembered as held; also that of remembered
   /// repetitions.
   private static let maximumMarked = 4_096
 
   init(_ sampling: FrameSampling) { self.sampling = sampling }
 
-  /// The number of output samples that play while a frame is synthesized.
-  func samples(_ sampleRate: Int) -> Rational { cost * Rational(Int64(sampleRate)) }
+  /// Whether slow playback shows synthesized frames.
+  var isOn: Bool { sampling.synthesizesFrames }
 
-  func image(at instant: Instant) -> MediaFrame? {
+  private func image(at instant: Instant) -> MediaFrame? {
     made.first { $0.instant.isAlike(instant) }?.image
   }
 
-  func isHeld(_ key: FrameKey) -> Bool { held.contains(key) }
-
   /// Returns the nearest frame that is not a repetition: the given frame or an earlier one.
-  func genuine(atOrBefore key: FrameKey) -> FrameKey {
+  private func genuine(atOrBefore key: FrameKey) -> FrameKey {
     var key = key
     while key.frame > 0, repetitions.contains(key) { key = key.previous }
     return key
@@ -64,7 +62,7 @@ struct PlayerSynthesis: Sendable {
 
   /// Returns the frames before and after the instants at which `key` is shown, without repetitions;
   /// nil if the image stands still at these instants.
-  func genuineFrames(around key: FrameKey) -> (older: FrameKey, newer: FrameKey)? {
+  private func genuineFrames(around key: FrameKey) -> (older: FrameKey, newer: FrameKey)? {
     let older = genuine(atOrBefore: key)
     var newer = key.next
     while repetitions.contains(newer) { newer = newer.next }
@@ -89,22 +87,20 @@ struct PlayerSynthesis: Sendable {
     if keys.count >= maximumMarked { keys = [] }
     keys.insert(key)
   }
-}
 
-extension PlayerModel {
   /// Returns the instant at a position if a frame should be synthesized for it, and nil otherwise.
   ///
   /// A frame should be synthesized where the captured frames are farther apart than the refreshes.
   private func instant(
-    of position: TransportRun.Position, _ run: TransportRun
-  ) -> PlayerSynthesis.Instant? {
+    of position: TransportRun.Position, _ run: TransportRun, _ outlook: PlaybackOutlook
+  ) -> Instant? {
     let (time, before) = (position.time, position.isBackward)
     let segment = PlaybackTimeline.segment(of: run.timeline.video, at: time, before: before)
-    guard synthesis.sampling.synthesizesFrames, state == .playing,
+    guard sampling.synthesizesFrames, outlook.state == .playing,
       let mapping = segment?.content?.mapping, mapping.motion != .hold,
       let shown = run.timeline.frame(at: time, before: before),
-      let (older, newer) = synthesis.genuineFrames(around: shown),
-      !synthesis.isHeld(older), let table = assets[older.asset].asset.videoTrack?.frames,
+      let (older, newer) = genuineFrames(around: shown),
+      !held.contains(older), let table = outlook.assets[older.asset].asset.videoTrack?.frames,
       newer.frame < table.entries.count,
       let start = try? table.time(ofFrame: Int64(older.frame)).seconds,
       let end = try? table.time(ofFrame: Int64(newer.frame)).seconds,
@@ -112,19 +108,19 @@ extension PlayerModel {
     else { return nil }
     let length = (end - start).doubleValue
     let share = (mapping.nearSourceSeconds(of: time) - start).doubleValue / length
-    let step = (speed * run.rate * refreshPeriod).magnitude.doubleValue / length
+    let step = (speed * run.rate * outlook.refreshes.period).magnitude.doubleValue / length
     let tolerance = Double(FrameSequenceInterpolator.tolerance)
     guard step > 0, step < 1 - tolerance, share > tolerance, share < 1 - tolerance else {
       return nil
     }
-    return PlayerSynthesis.Instant(older: older, newer: newer, share: share, step: step)
+    return Instant(older: older, newer: newer, share: share, step: step)
   }
 
   /// Returns the synthesized frame at a position; nil if it is not ready or not needed.
-  func synthesizedImage(
-    at position: TransportRun.Position, _ run: TransportRun
+  func image(
+    at position: TransportRun.Position, _ run: TransportRun, _ outlook: PlaybackOutlook
   ) -> MediaFrame? {
-    instant(of: position, run).flatMap(synthesis.image)
+    instant(of: position, run, outlook).flatMap(image)
   }
 
   /// Returns the next frame to synthesize.
@@ -133,42 +129,49 @@ extension PlayerModel {
   /// are not decoded.
   ///
   /// Refreshes too soon for the frame to be ready are skipped.
-  func nextSynthesis(
-    _ now: MediaTime
-  ) -> (instant: PlayerSynthesis.Instant, job: SynthesisJob)? {
-    guard synthesis.sampling.synthesizesFrames, state == .playing, let lastRefresh else {
-      return nil
-    }
-    let step = refreshPeriod * Rational(Int64(sampleRate))
-    let last = clock.sample(at: lastRefresh)
-    let soonest = clock.sample(at: max(now, lastRefresh)) + synthesis.samples(sampleRate)
+  func next(
+    _ outlook: PlaybackOutlook, _ schedule: DecodeSchedule, _ now: MediaTime
+  ) -> (instant: Instant, job: SynthesisJob)? {
+    let (playhead, refreshes) = (outlook.playhead, outlook.refreshes)
+    guard sampling.synthesizesFrames, outlook.state == .playing, let lastRefresh = refreshes.last
+    else { return nil }
+    let step = refreshes.step(playhead.sampleRate)
+    let last = playhead.sample(at: lastRefresh)
+    // The output samples that play while a frame is synthesized.
+    let duration = cost * Rational(Int64(playhead.sampleRate))
+    let soonest = playhead.sample(at: max(now, lastRefresh)) + duration
     let passed = (try? ((soonest - last) / step).rounded(.towardNegativeInfinity)) ?? 0
-    for ahead in 1...PlayerSynthesis.maximumRefreshes {
+    for ahead in 1...Self.maximumRefreshes {
       let sample = last + step * Rational(passed + Int128(ahead))
-      let run = transport.shownRun(at: sample)
-      guard let instant = instant(of: run.position(at: sample), run),
-        synthesis.image(at: instant) == nil,
-        let older = decodedFrame(instant.older), let newer = decodedFrame(instant.newer)
+      let run = playhead.shownRun(at: sample)
+      guard let instant = instant(of: run.position(at: sample), run, outlook),
+        image(at: instant) == nil, let older = Self.decodedFrame(instant.older, schedule),
+        let newer = Self.decodedFrame(instant.newer, schedule)
       else { continue }
       let job = SynthesisJob(
-        previous: previousFrames(instant.older), older: older, newer: newer, share: instant.share,
-        isFast: synthesis.sampling == .flowFast)
+        previous: previousFrames(instant.older, schedule), older: older, newer: newer,
+        share: instant.share,
+        isFast: sampling == .flowFast)
       return (instant, job)
     }
     return nil
   }
 
-  private func decodedFrame(_ key: FrameKey) -> SynthesisJob.Frame? {
-    ring.decoded(key).map { SynthesisJob.Frame(key: key, image: $0) }
+  private static func decodedFrame(
+    _ key: FrameKey, _ schedule: DecodeSchedule
+  ) -> SynthesisJob.Frame? {
+    schedule.decoded(key).map { SynthesisJob.Frame(key: key, image: $0) }
   }
 
   /// Returns up to two decoded frames before another frame, without repetitions.
-  private func previousFrames(_ key: FrameKey) -> [SynthesisJob.Frame] {
+  private func previousFrames(
+    _ key: FrameKey, _ schedule: DecodeSchedule
+  ) -> [SynthesisJob.Frame] {
     var frames: [SynthesisJob.Frame] = []
     var key = key
     while frames.count < 2, key.frame > 0 {
-      key = synthesis.genuine(atOrBefore: key.previous)
-      guard let frame = decodedFrame(key) else { break }
+      key = genuine(atOrBefore: key.previous)
+      guard let frame = Self.decodedFrame(key, schedule) else { break }
       frames.insert(frame, at: 0)
     }
     return frames

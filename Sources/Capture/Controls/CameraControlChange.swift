@@ -34,7 +34,7 @@ extension CameraControls {
   public func changes(
     of names: [String] = []
   ) throws(MediaError) -> some AsyncSequence<CameraControlChange, MediaError> & Sendable {
-    guard let node else { throw missing("controls") }
+    guard let node = camera.ownNode else { throw camera.missing("controls") }
     let watched = try ControlledNode(reopening: node)
     var spelled: [ControlID: String] = [:]
     let controls = try watched.useOwn { device throws(DeviceError) in try device.controls() }
@@ -47,9 +47,9 @@ extension CameraControls {
       if isSubscribed != nil { spelled[control.id] = control.spelledName }
     }
     if let unknown = names.first(where: { name in !controls.contains { $0.spelledName == name } }) {
-      throw missing(unknown)
+      throw camera.missing(unknown)
     }
-    guard !spelled.isEmpty else { throw missing("events of controls") }
+    guard !spelled.isEmpty else { throw camera.missing("events of controls") }
 
     let (stream, continuation) = AsyncStream<Result<CameraControlChange, MediaError>>.makeStream(
       bufferingPolicy: .bufferingNewest(256))
