@@ -185,8 +185,8 @@ public struct Asset: Sendable {
   /// - Parameter probes: Whether to read the first packets at once, to find parameters that the
   ///   headers lack.
   /// - Returns: The demuxer.
-  /// - Throws: `LibAVError` if the file cannot be opened.
-  package func demuxer(probes: Bool = true) throws(LibAVError) -> Demuxer {
+  /// - Throws: `CallFailure` if the file cannot be opened.
+  package func demuxer(probes: Bool = true) throws(CallFailure) -> Demuxer {
     var demuxer = try Demuxer(opening: path, probes: probes)
     demuxer.corrections = corrections
     return demuxer
@@ -601,11 +601,11 @@ extension AssetIndex {
     guard let bytes = PacketIndexFile(state, tracks: tracks).bytes else {
       return "the movie has too many packets or times out of bounds"
     }
-    do throws(FileCreationError) {
+    do throws(CallFailure) {
       try WholeFile.write(bytes, to: use.path, overwrites: true)
       use.isWritten = true
       return nil
-    } catch { return MediaError(error).message }
+    } catch { return MediaError(creating: error).message }
   }
 }
 

@@ -57,8 +57,8 @@ struct AssetIndex {
 
   /// Reads a file's index.
   ///
-  /// - Throws: `LibAVError` from opening or reading.
-  init(_ path: String) throws(LibAVError) {
+  /// - Throws: `CallFailure` from opening or reading.
+  init(_ path: String) throws(CallFailure) {
     let index = try AssetIndex(path, readsAll: false)
     self = index.isContradicted ? try AssetIndex(path, readsAll: true) : index
   }
@@ -67,13 +67,15 @@ struct AssetIndex {
   ///
   /// Converts errors to `MediaError`.
   static func reading(_ path: String) throws(MediaError) -> AssetIndex {
-    do throws(LibAVError) { return try AssetIndex(path) } catch { throw MediaError(reading: error) }
+    do throws(CallFailure) { return try AssetIndex(path) } catch {
+      throw MediaError(reading: error)
+    }
   }
 
   /// Reads a file's tracks, and takes the packets from a stored packet index.
   ///
   /// ``isContradicted`` becomes true if the file has other tracks or fewer packets than that index.
-  init(_ path: String, kept: [PacketIndexFile.Track]) throws(LibAVError) {
+  init(_ path: String, kept: [PacketIndexFile.Track]) throws(CallFailure) {
     try self.init(path, readsAll: true, kept: kept)
   }
 
@@ -83,7 +85,7 @@ struct AssetIndex {
   /// not nil, its packets are used and none is read.
   init(
     _ path: String, readsAll: Bool, kept: [PacketIndexFile.Track]? = nil
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     var demuxer = try Demuxer(opening: path)
     self.path = path
     containerName = demuxer.containerName
@@ -467,7 +469,7 @@ extension AssetIndex {
   private func decodedOrder(
     of track: TrackFormat, count: Int
   ) throws(MediaError) -> PresentationOrder {
-    do throws(LibAVError) { return try PresentationOrder(path, track, count: count) } catch {
+    do throws(CallFailure) { return try PresentationOrder(path, track, count: count) } catch {
       throw MediaError(reading: error)
     }
   }

@@ -13,7 +13,7 @@ public struct FrameReader: ~Copyable {
   /// The index of the frame that the decoder returns next, in presentation order.
   ///
   /// Nil if unknown.
-  var nextIndex: Int?
+  private var nextIndex: Int?
   /// The last frame returned.
   ///
   /// It is kept, because callers often request the same frame again.
@@ -26,8 +26,8 @@ public struct FrameReader: ~Copyable {
   /// Converts decoded frames to the pixel format of the caller's buffer.
   ///
   /// `converterFormat` is the format for which the converter was created.
-  var converter: FrameConverter?
-  var converterFormat: PixelFormat?
+  private var converter: FrameConverter?
+  private var converterFormat: PixelFormat?
   private let threadCount: Int
   /// The number of packets that were sent to decoders before the file was last reopened.
   private var retiredPacketCount = 0
@@ -189,7 +189,7 @@ public struct FrameReader: ~Copyable {
     }
     while true {
       let next: MediaFrame?
-      do throws(LibAVError) { next = try source.nextFrame(from: start, isWanted) } catch {
+      do throws(CallFailure) { next = try source.nextFrame(from: start, isWanted) } catch {
         // Only the frame of a damaged packet is lost. Later frames may still be decodable, so
         // decoding continues.
         guard error.isDamage else { throw MediaError(reading: error) }
@@ -230,7 +230,7 @@ public struct FrameReader: ~Copyable {
     let entry = frames.entries[index]
     // MOV seeks by decode time, other containers by presentation time.
     let stored = asset.container == "mov" && frames.madeTicks == nil ? entry.decodeTicks : nil
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       if entry.isKeyFrame, let stored {
         if try source.seek(toKeyFrameDecodedAt: stored) || entry.decodeIndex > 0 { return }
       } else if entry.decodeIndex > 0, canSeek {
@@ -323,8 +323,8 @@ extension FrameReader {
     var isFound = false
     while true {
       let next: MediaFrame?
-      do throws(LibAVError) {
-        next = try withoutActuallyEscaping(isNeeded) { (isNeeded) throws(LibAVError) in
+      do throws(CallFailure) {
+        next = try withoutActuallyEscaping(isNeeded) { (isNeeded) throws(CallFailure) in
           try source.nextFrame(from: frames.fileTicks(of: range.lowerBound), isNeeded)
         }
       } catch {
@@ -399,7 +399,7 @@ extension FrameReader {
       converter = try FrameConverter(frames: buffer.format)
       converterFormat = buffer.format
     }
-    do throws(LibAVError) { try converter?.convert(frame).copy(into: &buffer) } catch {
+    do throws(CallFailure) { try converter?.convert(frame).copy(into: &buffer) } catch {
       throw MediaError(reading: error)
     }
   }
@@ -410,7 +410,7 @@ extension FrameConverter {
   ///
   /// - Throws: `MediaError` with `.notConvertible` for a format that libswscale does not support.
   init(frames format: PixelFormat, isFullRange: Bool = false) throws(MediaError) {
-    do throws(LibAVError) { try self.init(to: format, yuvIsFullRange: isFullRange) } catch {
+    do throws(CallFailure) { try self.init(to: format, yuvIsFullRange: isFullRange) } catch {
       throw MediaError(
         .notConvertible, "frames cannot be converted to \(format.rawValue)",
         recovery: "choose a format such as bgra, rgb24, gray, yuv420p or nv12")
@@ -425,7 +425,7 @@ extension MediaFrame {
   package func pixelBuffer(as format: PixelFormat) throws(MediaError) -> PixelBuffer {
     var buffer = PixelBuffer(format: format)
     var converter = try FrameConverter(frames: format)
-    do throws(LibAVError) { try converter.convert(self).copy(into: &buffer) } catch {
+    do throws(CallFailure) { try converter.convert(self).copy(into: &buffer) } catch {
       throw MediaError(reading: error)
     }
     return buffer

@@ -3,6 +3,7 @@
 import CFFmpeg
 import Glibc
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// Writes the output of a muxer to a file.
 ///

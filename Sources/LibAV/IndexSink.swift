@@ -2,6 +2,7 @@
 
 import CFFmpeg
 import Glibc
+import OvercrankMediaCore
 
 /// Receives the output of a muxer, but keeps only the bytes beyond the end of an existing file.
 ///

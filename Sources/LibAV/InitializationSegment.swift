@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
 package import OvercrankMovieFormat
 
 /// The initialization segment of a fragmented MOV file: `ftyp` and `moov`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import CFFmpeg
+package import OvercrankMediaCore
 
 /// An uncompressed video frame or a block of uncompressed audio.
 ///
@@ -9,9 +10,9 @@ package final class MediaFrame: @unchecked Sendable {
   let pointer: UnsafeMutablePointer<AVFrame>
 
   /// Allocates an empty frame that FFmpeg then fills.
-  init() throws(LibAVError) {
+  init() throws(CallFailure) {
     guard let frame = av_frame_alloc() else {
-      throw LibAVError("allocate", "a frame", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "a frame", code: CFFmpeg_ENOMEM)
     }
     pointer = frame
   }
@@ -63,22 +64,22 @@ package final class MediaFrame: @unchecked Sendable {
   /// The caller fills it before sharing it.
   package static func video(
     width: Int, height: Int, pixelFormat: AVPixelFormat
-  ) throws(LibAVError) -> MediaFrame {
+  ) throws(CallFailure) -> MediaFrame {
     let frame = try MediaFrame()
     frame.pointer.pointee.width = Int32(clamping: width)
     frame.pointer.pointee.height = Int32(clamping: height)
     frame.pointer.pointee.format = pixelFormat.rawValue
-    try LibAVError.check(
+    try CallFailure.check(
       av_frame_get_buffer(frame.pointer, 0), "allocate", "a \(width)x\(height) picture")
     return frame
   }
 
   /// The size in bytes of a frame in a driver's buffer.
   ///
-  /// - Throws: `LibAVError` for an invalid size or format.
+  /// - Throws: `CallFailure` for an invalid size or format.
   package static func byteCount(
     width: Int, height: Int, pixelFormat: AVPixelFormat, bytesPerRow: Int
-  ) throws(LibAVError) -> Int {
+  ) throws(CallFailure) -> Int {
     try FrameLayout(
       width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: bytesPerRow
     ).byteCount
@@ -90,11 +91,11 @@ package final class MediaFrame: @unchecked Sendable {
   package static func video(
     in bytes: UnsafeRawBufferPointer, width: Int, height: Int, pixelFormat: AVPixelFormat,
     bytesPerRow: Int
-  ) throws(LibAVError) -> MediaFrame {
+  ) throws(CallFailure) -> MediaFrame {
     let layout = try FrameLayout(
       width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: bytesPerRow)
     guard bytes.count >= layout.byteCount, let start = bytes.baseAddress else {
-      throw LibAVError(
+      throw CallFailure(
         "read", "a \(width)x\(height) frame from \(bytes.count) bytes", code: CFFmpeg_EINVAL)
     }
     let frame = try MediaFrame()
@@ -123,28 +124,28 @@ package final class MediaFrame: @unchecked Sendable {
   package static func video(
     copying bytes: UnsafeRawBufferPointer, width: Int, height: Int, pixelFormat: AVPixelFormat,
     bytesPerRow: Int
-  ) throws(LibAVError) -> MediaFrame {
+  ) throws(CallFailure) -> MediaFrame {
     let source = try video(
       in: bytes, width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: bytesPerRow)
     let frame = try video(width: width, height: height, pixelFormat: pixelFormat)
-    try LibAVError.check(
+    try CallFailure.check(
       av_frame_copy(frame.pointer, source.pointer), "copy", "a \(width)x\(height) picture")
     return frame
   }
 
   /// Creates an audio frame from an array of samples for each channel, from -1 to 1.
   ///
-  /// - Throws: `LibAVError` for sample formats other than float and 16- or 32-bit integers.
+  /// - Throws: `CallFailure` for sample formats other than float and 16- or 32-bit integers.
   static func audio(
     _ channels: [[Float]], sampleRate: Int, format: AVSampleFormat
-  ) throws(LibAVError) -> MediaFrame {
+  ) throws(CallFailure) -> MediaFrame {
     let count = channels.first?.count ?? 0
     let frame = try MediaFrame()
     frame.pointer.pointee.nb_samples = Int32(clamping: count)
     frame.pointer.pointee.sample_rate = Int32(clamping: sampleRate)
     frame.pointer.pointee.format = format.rawValue
     av_channel_layout_default(&frame.pointer.pointee.ch_layout, Int32(clamping: channels.count))
-    try LibAVError.check(av_frame_get_buffer(frame.pointer, 0), "allocate", "a block of sound")
+    try CallFailure.check(av_frame_get_buffer(frame.pointer, 0), "allocate", "a block of sound")
     func write<T>(_ type: T.Type, isInterleaved: Bool, _ convert: (Float) -> T) {
       for (channel, samples) in channels.enumerated() {
         guard let plane = frame.pointer.pointee.extended_data[isInterleaved ? 0 : channel] else {
@@ -173,7 +174,7 @@ package final class MediaFrame: @unchecked Sendable {
     case AV_SAMPLE_FMT_S32P: write(Int32.self, isInterleaved: false, longInteger)
     case AV_SAMPLE_FMT_S32: write(Int32.self, isInterleaved: true, longInteger)
     default:
-      throw LibAVError("write", "audio in this sample format", code: CFFmpeg_EINVAL)
+      throw CallFailure("write", "audio in this sample format", code: CFFmpeg_EINVAL)
     }
     return frame
   }
@@ -240,55 +241,15 @@ package final class MediaFrame: @unchecked Sendable {
   }
 }
 
-/// A rotation or reflection of a frame.
-///
-/// A rotation is applied in two steps, each of which is optional: first rows and columns are
-/// exchanged, then the order of the columns, of the rows, or of both is reversed.
-package struct FrameRotation: Hashable, Sendable {
-  /// Whether rows and columns are exchanged, as the first step.
-  package var isTransposed = false
-  /// Whether the order of the columns is reversed, as the second step.
-  package var flipsX = false
-  /// Whether the order of the rows is reversed, as the second step.
-  package var flipsY = false
-
-  package static let none = FrameRotation()
-
-  /// Creates the rotation that a display matrix describes.
-  ///
-  /// Returns nil if its angle is not a multiple of 90°.
-  package init?(displayMatrix matrix: [Int32]) {
-    guard matrix.count == 9 else {
-      self.init()
-      return
-    }
-    // The matrix maps a source point (p, q) to (a·p + c·q, b·p + d·q).
-    let (a, b, c, d) = (matrix[0], matrix[1], matrix[3], matrix[4])
-    if b == 0, c == 0, a != 0, d != 0 {
-      self.init(flipsX: a < 0, flipsY: d < 0)
-    } else if a == 0, d == 0, b != 0, c != 0 {
-      self.init(isTransposed: true, flipsX: c < 0, flipsY: b < 0)
-    } else {
-      return nil
-    }
-  }
-
-  package init(isTransposed: Bool = false, flipsX: Bool = false, flipsY: Bool = false) {
-    self.isTransposed = isTransposed
-    self.flipsX = flipsX
-    self.flipsY = flipsY
-  }
-}
-
 extension MediaFrame {
   /// Returns a copy that shares no memory with this frame.
   ///
-  /// - Throws: `LibAVError` with the operation "allocate" or "copy".
-  package func copied() throws(LibAVError) -> MediaFrame {
+  /// - Throws: `CallFailure` with the operation "allocate" or "copy".
+  package func copied() throws(CallFailure) -> MediaFrame {
     let result = try MediaFrame.video(width: width, height: height, pixelFormat: pixelFormat)
-    try LibAVError.check(
+    try CallFailure.check(
       av_frame_copy(result.pointer, pointer), "copy", "a \(width)x\(height) picture")
-    try LibAVError.check(
+    try CallFailure.check(
       av_frame_copy_props(result.pointer, pointer), "copy", "a \(width)x\(height) picture")
     return result
   }
@@ -297,22 +258,22 @@ extension MediaFrame {
   ///
   /// For the whole frame, returns the frame itself.
   ///
-  /// - Throws: `LibAVError` with the operation "crop" if the part is not inside the frame.
+  /// - Throws: `CallFailure` with the operation "crop" if the part is not inside the frame.
   package func cropped(
     x: Int, y: Int, width: Int, height: Int
-  ) throws(LibAVError) -> MediaFrame {
+  ) throws(CallFailure) -> MediaFrame {
     if x == 0, y == 0, width == self.width, height == self.height { return self }
     guard x >= 0, y >= 0, width > 0, height > 0, x + width <= self.width,
       y + height <= self.height
-    else { throw LibAVError("crop", "a picture", code: CFFmpeg_EINVAL) }
+    else { throw CallFailure("crop", "a picture", code: CFFmpeg_EINVAL) }
     let result = try MediaFrame()
-    try LibAVError.check(av_frame_ref(result.pointer, pointer), "crop", "a picture")
+    try CallFailure.check(av_frame_ref(result.pointer, pointer), "crop", "a picture")
     result.pointer.pointee.crop_left = x
     result.pointer.pointee.crop_top = y
     result.pointer.pointee.crop_right = self.width - x - width
     result.pointer.pointee.crop_bottom = self.height - y - height
     let flags = Int32(AV_FRAME_CROP_UNALIGNED)
-    try LibAVError.check(av_frame_apply_cropping(result.pointer, flags), "crop", "a picture")
+    try CallFailure.check(av_frame_apply_cropping(result.pointer, flags), "crop", "a picture")
     return result
   }
 
@@ -320,14 +281,14 @@ extension MediaFrame {
   ///
   /// Without a rotation, returns the frame itself.
   ///
-  /// - Throws: `LibAVError` with the operation "turn" if samples of the format are not whole bytes,
+  /// - Throws: `CallFailure` with the operation "turn" if samples of the format are not whole bytes,
   ///   or if rows and columns are exchanged and chroma is subsampled differently in the two
   ///   directions.
-  package func rotated(by rotation: FrameRotation) throws(LibAVError) -> MediaFrame {
+  package func rotated(by rotation: FrameRotation) throws(CallFailure) -> MediaFrame {
     if rotation == .none { return self }
     guard let layout = PixelComponents(pixelFormat),
       !rotation.isTransposed || layout.chromaShift.x == layout.chromaShift.y
-    else { throw LibAVError("turn", "a picture", code: CFFmpeg_EINVAL) }
+    else { throw CallFailure("turn", "a picture", code: CFFmpeg_EINVAL) }
     let result = try MediaFrame.video(
       width: rotation.isTransposed ? height : width, height: rotation.isTransposed ? width : height,
       pixelFormat: pixelFormat)
@@ -404,8 +365,8 @@ extension MediaFrame {
   ///
   /// The pixel format must be `rgb24`.
   ///
-  /// - Throws: `LibAVError` if the encoder is missing or rejects the frame.
-  package func pngBytes() throws(LibAVError) -> [UInt8] {
+  /// - Throws: `CallFailure` if the encoder is missing or rejects the frame.
+  package func pngBytes() throws(CallFailure) -> [UInt8] {
     var settings = Encoder.VideoSettings(
       codec: "png", width: width, height: height, pixelFormat: .rgb24, timescale: 1)
     // The PNG encoder uses one thread for each frame, so more threads would not encode a single
@@ -415,7 +376,7 @@ extension MediaFrame {
     try encoder.send(self)
     try encoder.send(nil)
     guard let packet = try encoder.nextPacket() else {
-      throw LibAVError("encode", "a PNG picture", code: -22)
+      throw CallFailure("encode", "a PNG picture", code: -22)
     }
     return packet.withBytes { [UInt8]($0) }
   }
@@ -428,8 +389,8 @@ extension MediaFrame {
   ///
   /// - Parameter quantizer: The quantizer, from 2 (best) to 31.
   /// - Returns: The bytes of the file.
-  /// - Throws: `LibAVError` if the encoder is missing or rejects the frame.
-  package func jpegBytes(quantizer: Int) throws(LibAVError) -> [UInt8] {
+  /// - Throws: `CallFailure` if the encoder is missing or rejects the frame.
+  package func jpegBytes(quantizer: Int) throws(CallFailure) -> [UInt8] {
     var settings = Encoder.VideoSettings(
       codec: "mjpeg", width: width, height: height, pixelFormat: pixelFormat, timescale: 1)
     settings.isFullRange = true
@@ -439,7 +400,7 @@ extension MediaFrame {
     try encoder.send(self)
     try encoder.send(nil)
     guard let packet = try encoder.nextPacket() else {
-      throw LibAVError("encode", "a JPEG image", code: -22)
+      throw CallFailure("encode", "a JPEG image", code: -22)
     }
     return packet.withBytes { [UInt8]($0) }
   }

@@ -2,6 +2,7 @@
 
 import CFFmpeg
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import OvercrankMovieFormat
 
 extension MovieWriter {

@@ -2,6 +2,7 @@
 
 import CFFmpeg
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import OvercrankMovieFormat
 
 /// A muxer for MOV and MP4 files, shared by recording and export.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
+package import OvercrankMediaCore
 package import OvercrankMovieFormat
 
 /// An encoded packet of one track, from a demuxer or an encoder.
@@ -16,19 +17,19 @@ package final class Packet: @unchecked Sendable {
 
   /// Creates a packet by copying bytes.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable.
+  /// - Throws: `CallFailure` if memory is unavailable.
   package init(
     copying bytes: UnsafeRawBufferPointer, pts: Int64, dts: Int64, duration: Int64,
     isKeyFrame: Bool
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     guard let size = Int32(exactly: bytes.count), let packet = av_packet_alloc() as Optional else {
-      throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "a packet", code: CFFmpeg_ENOMEM)
     }
     let result = av_new_packet(packet, size)
     guard result >= 0 else {
       var gone: UnsafeMutablePointer<AVPacket>? = packet
       av_packet_free(&gone)
-      throw LibAVError("allocate", "a packet of \(size) bytes", code: result)
+      throw CallFailure("allocate", "a packet of \(size) bytes", code: result)
     }
     if let source = bytes.baseAddress {
       UnsafeMutableRawPointer(packet.pointee.data).copyMemory(
@@ -69,8 +70,8 @@ package final class Packet: @unchecked Sendable {
 
   /// Returns the packet with another presentation time and without a decoding time.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable.
-  package func shown(at ticks: Int64) throws(LibAVError) -> Packet {
+  /// - Throws: `CallFailure` if memory is unavailable.
+  package func shown(at ticks: Int64) throws(CallFailure) -> Packet {
     try changed { packet in
       packet.pointee.pts = ticks
       packet.pointee.dts = CFFmpeg_NOPTS
@@ -79,8 +80,8 @@ package final class Packet: @unchecked Sendable {
 
   /// Returns the packet with `ticks` added to its times.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable.
-  package func moved(by ticks: Int64) throws(LibAVError) -> Packet {
+  /// - Throws: `CallFailure` if memory is unavailable.
+  package func moved(by ticks: Int64) throws(CallFailure) -> Packet {
     try changed { packet in
       if packet.pointee.pts != CFFmpeg_NOPTS { packet.pointee.pts &+= ticks }
       if packet.pointee.dts != CFFmpeg_NOPTS { packet.pointee.dts &+= ticks }
@@ -89,8 +90,8 @@ package final class Packet: @unchecked Sendable {
 
   /// Returns the packet without its key frame flag.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable.
-  package func withoutKeyFlag() throws(LibAVError) -> Packet {
+  /// - Throws: `CallFailure` if memory is unavailable.
+  package func withoutKeyFlag() throws(CallFailure) -> Packet {
     try changed { $0.pointee.flags &= ~AV_PKT_FLAG_KEY }
   }
 
@@ -98,12 +99,12 @@ package final class Packet: @unchecked Sendable {
   ///
   /// The copy shares its bytes with this packet, unless the change modifies the bytes.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable, and the errors of `change`.
+  /// - Throws: `CallFailure` if memory is unavailable, and the errors of `change`.
   func changed(
-    _ change: (UnsafeMutablePointer<AVPacket>) throws(LibAVError) -> Void
-  ) throws(LibAVError) -> Packet {
+    _ change: (UnsafeMutablePointer<AVPacket>) throws(CallFailure) -> Void
+  ) throws(CallFailure) -> Packet {
     guard let clone = av_packet_clone(pointer) else {
-      throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "a packet", code: CFFmpeg_ENOMEM)
     }
     let copy = Packet(owning: clone)
     try change(clone)
@@ -124,8 +125,8 @@ extension Packet {
   /// - Parameter lengthSize: The size of a length prefix in bytes. Nil returns the packet
   ///   unchanged.
   /// - Returns: The converted packet, with the same times.
-  /// - Throws: `LibAVError` if memory is unavailable, or if a NAL unit is too long for the prefix.
-  package func lengthPrefixed(_ lengthSize: Int?) throws(LibAVError) -> Packet {
+  /// - Throws: `CallFailure` if memory is unavailable, or if a NAL unit is too long for the prefix.
+  package func lengthPrefixed(_ lengthSize: Int?) throws(CallFailure) -> Packet {
     guard let lengthSize else { return self }
     let bytes = withBytes { buffer -> [UInt8]? in
       var bytes: [UInt8] = []
@@ -141,17 +142,14 @@ extension Packet {
       return bytes
     }
     guard let bytes, !bytes.isEmpty else {
-      throw LibAVError(
+      throw CallFailure(
         "store", "a frame in units of \(lengthSize) bytes of length", code: -22)
     }
     let pts = pts ?? 0
-    let made = bytes.withUnsafeBytes { buffer in
-      Result { () throws(LibAVError) in
-        try Packet(
-          copying: buffer, pts: pts, dts: dts ?? pts, duration: duration, isKeyFrame: isKeyFrame)
-      }
+    return try bytes.span.withUnsafeBytes { (buffer) throws(CallFailure) in
+      try Packet(
+        copying: buffer, pts: pts, dts: dts ?? pts, duration: duration, isKeyFrame: isKeyFrame)
     }
-    return try made.get()
   }
 }
 
@@ -179,8 +177,8 @@ extension Packet {
 
   /// Returns the packet with the bytes before an offset, and one without times with the others.
   ///
-  /// - Throws: `LibAVError` if there is no memory.
-  func split(at offset: Int) throws(LibAVError) -> (Packet, Packet) {
+  /// - Throws: `CallFailure` if there is no memory.
+  func split(at offset: Int) throws(CallFailure) -> (Packet, Packet) {
     let first = try changed { $0.pointee.size = Int32(clamping: offset) }
     let second = try changed { packet in
       packet.pointee.data += offset

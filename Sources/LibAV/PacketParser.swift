@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
+import OvercrankMediaCore
 import OvercrankMovieFormat
 
 /// A libavcodec parser that reads the headers in complete packets of a track.
@@ -104,11 +105,11 @@ extension Packet {
   /// Returns a packet with the bytes of this packet and the next one, and with the times of this
   /// packet.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable.
-  func joined(with next: Packet) throws(LibAVError) -> Packet {
-    try changed { packet throws(LibAVError) in
+  /// - Throws: `CallFailure` if memory is unavailable.
+  func joined(with next: Packet) throws(CallFailure) -> Packet {
+    try changed { packet throws(CallFailure) in
       let start = byteCount
-      try LibAVError.check(
+      try CallFailure.check(
         av_grow_packet(packet, Int32(clamping: next.byteCount)), "allocate", "a packet")
       next.withBytes { bytes in
         if let source = bytes.baseAddress {

@@ -3,6 +3,7 @@
 import CFFmpeg
 import Glibc
 package import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// A source file whose packets are copied by their byte locations, without being read.
 ///

@@ -93,7 +93,7 @@ final class PlayerCore: Sendable {
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if the system cannot create a thread.
   func start() throws(MediaError) {
-    do throws(SystemError) {
+    do throws(CallFailure) {
       var started = [try BlockingThread { self.decodeUntilClosed() }]
       if synthesizes { started.append(try BlockingThread { self.synthesizeUntilClosed() }) }
       if sink != nil {
@@ -103,7 +103,8 @@ final class PlayerCore: Sendable {
       }
       threads.withLock { [started] in $0 = started }
     } catch {
-      throw MediaError(.outOfMemory, "the player cannot start a thread: \(error)")
+      throw MediaError(
+        error, at: .resources, message: "the player cannot start a thread: \(error)")
     }
   }
 

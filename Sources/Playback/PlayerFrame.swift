@@ -47,7 +47,7 @@ extension PlayerFrame {
   /// - Throws: `MediaError` with `.notConvertible` for a format that libswscale does not support.
   public func pngData() throws(MediaError) -> [UInt8] {
     var converter = FrameConverter(to: .rgb24, isFullRange: true)
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       let shown = FrameRotation(clockwiseDegrees: rotation, isMirrored: false) ?? .none
       return try converter.convert(captured).rotated(by: shown).pngBytes()
     } catch {

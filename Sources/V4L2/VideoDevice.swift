@@ -2,6 +2,7 @@
 
 import CVideo4Linux
 import OvercrankLinuxSystem
+package import OvercrankMediaCore
 
 /// An open Video4Linux node, such as `/dev/video0`.
 ///
@@ -27,9 +28,9 @@ package struct VideoDevice: ~Copyable, Sendable {
   /// and `VIDIOC_QUERYCAP`.
   ///
   /// - Parameter path: A device node. Symbolic links are followed.
-  /// - Throws: ``DeviceError`` with the operation `.open`. The reason is for example `.notFound`,
+  /// - Throws: ``CallFailure`` with the operation `.open`. The reason is for example `.notFound`,
   ///   `.noPermission` or `.unplugged`, or `.notAVideoDevice` for another kind of file.
-  package init(opening path: String) throws(DeviceError) {
+  package init(opening path: String) throws(CallFailure) {
     try self.init(opening: path, DeviceSystem.calls)
   }
 
@@ -37,29 +38,29 @@ package struct VideoDevice: ~Copyable, Sendable {
   ///
   /// The new handle has its own events and priority.
   ///
-  /// - Throws: ``DeviceError`` as ``init(opening:)`` does.
-  package init(reopening device: borrowing VideoDevice) throws(DeviceError) {
+  /// - Throws: ``CallFailure`` as ``init(opening:)`` does.
+  package init(reopening device: borrowing VideoDevice) throws(CallFailure) {
     try self.init(opening: device.path, device.calls)
   }
 
   /// Opens a subdevice node, which supports only controls.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.open`. The reason is for example `.notFound` or
+  /// - Throws: ``CallFailure`` with the operation `.open`. The reason is for example `.notFound` or
   ///   `.noPermission`.
   package init(
     openingSubdevice path: String, of device: borrowing VideoDevice
-  ) throws(DeviceError) {
+  ) throws(CallFailure) {
     let descriptor = device.calls.openSubdevice(path)
-    try DeviceError.check(descriptor, .open, path)
+    try CallFailure.check(descriptor, .open, path)
     handle = DeviceHandle(path, Capabilities(v4l2_capability()), device.calls, descriptor)
   }
 
   /// The subdevice nodes `/dev/v4l-subdev…` of the device's flash LEDs.
   package borrowing func leds() -> [String] { calls.leds(of: path) }
 
-  private init(opening path: String, _ calls: any VideoSystemCalls) throws(DeviceError) {
+  private init(opening path: String, _ calls: any VideoSystemCalls) throws(CallFailure) {
     let descriptor = calls.open(path)
-    try DeviceError.check(descriptor, .open, path)
+    try CallFailure.check(descriptor, .open, path)
     // A plugin of libv4l2 may change the capabilities, so the capabilities are queried through
     // libv4l2.
     var answer = v4l2_capability()
@@ -68,7 +69,7 @@ package struct VideoDevice: ~Copyable, Sendable {
     }
     guard result >= 0 else {
       _ = calls.close(descriptor)
-      throw DeviceError(failing: .open, path, code: -result)
+      throw CallFailure(failing: .open, path, code: -result)
     }
     handle = DeviceHandle(path, Capabilities(answer), calls, descriptor)
   }
@@ -106,14 +107,14 @@ package struct VideoDevice: ~Copyable, Sendable {
 
   /// Maps a driver buffer.
   ///
-  /// Throws ``DeviceError`` with the operation `.mapBuffer`.
+  /// Throws ``CallFailure`` with the operation `.mapBuffer`.
   borrowing func map(
     length: Int, offset: Int64
-  ) throws(DeviceError) -> UnsafeMutableRawBufferPointer {
+  ) throws(CallFailure) -> UnsafeMutableRawBufferPointer {
     var error: CInt = 0
     guard let start = calls.map(handle.descriptor, length: length, offset: offset, error: &error)
     else {
-      throw DeviceError(failing: .mapBuffer, path, code: -error)
+      throw CallFailure(failing: .mapBuffer, path, code: -error)
     }
     return UnsafeMutableRawBufferPointer(start: start, count: length)
   }
@@ -265,8 +266,8 @@ extension VideoDevice {
 
   /// Lists the pixel formats in the driver's order: `VIDIOC_ENUM_FMT`.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.listFormats`.
-  package borrowing func formats() throws(DeviceError) -> [V4L2PixelFormat] {
+  /// - Throws: ``CallFailure`` with the operation `.listFormats`.
+  package borrowing func formats() throws(CallFailure) -> [V4L2PixelFormat] {
     var formats: [V4L2PixelFormat] = []
     for index in 0..<Self.listLimit {
       var entry = v4l2_fmtdesc()
@@ -285,9 +286,9 @@ extension VideoDevice {
 
   /// Lists the sizes of a format: `VIDIOC_ENUM_FRAMESIZES`.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.listSizes`. A driver without this list is not
+  /// - Throws: ``CallFailure`` with the operation `.listSizes`. A driver without this list is not
   ///   an error.
-  package borrowing func sizes(of fourcc: UInt32) throws(DeviceError) -> DriverSizes {
+  package borrowing func sizes(of fourcc: UInt32) throws(CallFailure) -> DriverSizes {
     var sizes: [DriverSize] = []
     for index in 0..<Self.listLimit {
       var entry = v4l2_frmsizeenum()
@@ -316,11 +317,11 @@ extension VideoDevice {
 
   /// Lists the frame durations of a format and size: `VIDIOC_ENUM_FRAMEINTERVALS`.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.listIntervals`. A driver without this list is
+  /// - Throws: ``CallFailure`` with the operation `.listIntervals`. A driver without this list is
   ///   not an error.
   package borrowing func intervals(
     of fourcc: UInt32, at size: DriverSize
-  ) throws(DeviceError) -> DriverIntervals {
+  ) throws(CallFailure) -> DriverIntervals {
     var intervals: [DriverFraction] = []
     for index in 0..<Self.listLimit {
       var entry = v4l2_frmivalenum()
@@ -349,13 +350,13 @@ extension VideoDevice {
   ///
   /// Returns false at the end of the list, or if the driver has no such list.
   borrowing func has<Entry>(
-    _ request: UInt, _ entry: inout Entry, _ operation: DeviceError.Operation
-  ) throws(DeviceError) -> Bool {
+    _ request: UInt, _ entry: inout Entry, _ operation: VideoOperation
+  ) throws(CallFailure) -> Bool {
     let result = control(request, &entry)
     switch -result {
     case EINVAL, ENOTTY, ENODATA: return false
     default:
-      try DeviceError.check(result, operation, path)
+      try CallFailure.check(result, operation, path)
       return true
     }
   }
@@ -381,8 +382,8 @@ extension VideoDevice {
   /// rejects changes through any other handle. If this program holds no lock on the device, it is
   /// this value's own handle.
   package borrowing func withSettings<Result>(
-    _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
-  ) throws(DeviceError) -> Result {
+    _ body: (borrowing VideoDevice) throws(CallFailure) -> Result
+  ) throws(CallFailure) -> Result {
     if let holder = handle.calls.handles.holder(of: path) { return try body(VideoDevice(holder)) }
     return try body(self)
   }
@@ -390,9 +391,9 @@ extension VideoDevice {
   /// Locks the device against changes through other handles: `VIDIOC_S_PRIORITY` with
   /// `V4L2_PRIORITY_RECORD`.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.setPriority`. The reason is `.busy` if the
+  /// - Throws: ``CallFailure`` with the operation `.setPriority`. The kind is `.busy` if the
   ///   device is already locked.
-  package borrowing func lockSettings() throws(DeviceError) -> SettingsLock {
+  package borrowing func lockSettings() throws(CallFailure) -> SettingsLock {
     try SettingsLock(handle)
   }
 
@@ -408,11 +409,11 @@ extension VideoDevice {
   /// ends. Otherwise the new value stays set.
   ///
   /// - Returns: The value that the driver granted.
-  /// - Throws: ``DeviceError`` with the operation `.readControl` or `.setControl`.
+  /// - Throws: ``CallFailure`` with the operation `.readControl` or `.setControl`.
   @discardableResult
   package borrowing func setDuringCapture(
     _ control: DeviceControl, to value: ControlValue
-  ) throws(DeviceError) -> ControlValue {
+  ) throws(CallFailure) -> ControlValue {
     guard let capturing = handle.calls.handles.capturing(path) else {
       return try set(control, to: value)
     }
@@ -426,7 +427,7 @@ extension VideoDevice {
 package struct SettingsLock: ~Copyable, Sendable {
   private let handle: DeviceHandle
 
-  fileprivate init(_ handle: DeviceHandle) throws(DeviceError) {
+  fileprivate init(_ handle: DeviceHandle) throws(CallFailure) {
     try handle.lock()
     self.handle = handle
   }
@@ -442,6 +443,6 @@ package struct SettingsLock: ~Copyable, Sendable {
   /// If the handle keeps the priority `.record` until a capture ends, other programs stay locked
   /// out until then.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.setPriority`.
-  package borrowing func unlock() throws(DeviceError) { try handle.unlock() }
+  /// - Throws: ``CallFailure`` with the operation `.setPriority`.
+  package borrowing func unlock() throws(CallFailure) { try handle.unlock() }
 }

@@ -253,25 +253,23 @@ extension ClipComparison {
         recovery: "use the extension .mov, .mp4 or .m4v")
     }
     let plan = try plan()
-    do {
-      var file = try WholeFile(creating: path, overwrites: overwrites)
-      try encode(plan, to: file.writtenPath, isCancelled, progress)
-      try file.finish()
-    } catch { throw Self.error(error, path) }
-    return plan
-  }
-
-  private static func error(_ error: any Error, _ path: String) -> MediaError {
-    switch error {
-    case let error as MediaError: error
-    case let error as FileCreationError: MediaError(error)
-    case let error as LibAVError:
-      MediaError(
-        error.isDiskFull ? .diskFull : .writeFailed, "could not write \(path): \(error)",
-        recovery: error.isDiskFull ? "free some space and try again" : "check the disk",
-        cause: error.cause)
-    default: MediaError(.writeFailed, "could not write \(path): \(error)")
+    var file: WholeFile
+    do throws(CallFailure) { file = try WholeFile(creating: path, overwrites: overwrites) } catch {
+      throw MediaError(creating: error)
     }
+    do {
+      try encode(plan, to: file.writtenPath, isCancelled, progress)
+    } catch let error as MediaError {
+      throw error
+    } catch let error as CallFailure {
+      let message = "could not write \(path): \(error)"
+      throw MediaError(
+        error, at: CallStage(other: .init(.writeFailed, "check the disk")), message: message)
+    } catch {
+      throw MediaError(.writeFailed, "could not write \(path): \(error)")
+    }
+    do throws(CallFailure) { try file.finish() } catch { throw MediaError(creating: error) }
+    return plan
   }
 
   private func encode(
@@ -338,7 +336,7 @@ extension ClipComparison {
 
   private static func write(
     _ packet: Packet, to writer: inout MovieWriter, _ ticks: Int64
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     let pts = packet.pts ?? 0
     try writer.write(packet, track: 0, pts: pts, dts: packet.dts ?? pts, duration: ticks)
   }

@@ -69,7 +69,7 @@ extension CameraControls {
       throw camera.missing("automatic values that can be read")
     }
     let watched = try ControlledNode(reopening: node)
-    let reading = try watched.useOwn { device throws(DeviceError) in
+    let reading = try watched.useOwn { device throws(CallFailure) in
       try AdjustmentReading(of: device)
     }
     guard !reading.isEmpty else {
@@ -92,14 +92,14 @@ extension CameraControls {
   /// The value that the camera chose automatically for a control, or nil if the camera does not
   /// report the value.
   private func chosen(_ id: ControlID) throws(MediaError) -> Int64? {
-    try camera.ownNode?.use { device throws(DeviceError) in try device.choice(of: id) } ?? nil
+    try camera.ownNode?.use { device throws(CallFailure) in try device.choice(of: id) } ?? nil
   }
 }
 
 extension VideoDevice {
   /// The value of a control that the device itself changes (`volatile`), or nil if the device lacks
   /// the control or does not change it itself.
-  fileprivate borrowing func choice(of id: ControlID) throws(DeviceError) -> Int64? {
+  fileprivate borrowing func choice(of id: ControlID) throws(CallFailure) -> Int64? {
     guard let control = try control(id), control.flags.contains(.volatile) else { return nil }
     return try value(of: control)?.number
   }
@@ -117,7 +117,7 @@ struct AdjustmentReading {
 }
 
 extension AdjustmentReading {
-  init(of device: borrowing VideoDevice) throws(DeviceError) {
+  init(of device: borrowing VideoDevice) throws(CallFailure) {
     isFocusing = try device.number(of: .automaticFocusStatus).map {
       $0 & ControlBit.focusIsBusy != 0
     }
@@ -190,7 +190,7 @@ private final class AdjustmentWatch: Sendable {
     var detector = AdjustmentDetector()
     while !isStopped.load(ordering: .relaxed) {
       do throws(MediaError) {
-        let reading = try node.useOwn { device throws(DeviceError) in
+        let reading = try node.useOwn { device throws(CallFailure) in
           // No events are subscribed to, so this call only waits 100 ms. It throws if the device is
           // unplugged.
           _ = try device.nextEvent(timeoutMilliseconds: 100)

@@ -37,11 +37,11 @@ extension CameraControls {
     guard let node = camera.ownNode else { throw camera.missing("controls") }
     let watched = try ControlledNode(reopening: node)
     var spelled: [ControlID: String] = [:]
-    let controls = try watched.useOwn { device throws(DeviceError) in try device.controls() }
+    let controls = try watched.useOwn { device throws(CallFailure) in try device.controls() }
     for control in controls
     where control.kind != .heading && (names.isEmpty || names.contains(control.spelledName)) {
       // A driver may support events for some controls only. The other controls are skipped.
-      let isSubscribed: Void? = try? watched.useOwn { device throws(DeviceError) in
+      let isSubscribed: Void? = try? watched.useOwn { device throws(CallFailure) in
         try device.subscribe(to: .control(control.id))
       }
       if isSubscribed != nil { spelled[control.id] = control.spelledName }
@@ -81,7 +81,7 @@ private final class ControlWatch: Sendable {
   func run() {
     while !isStopped.load(ordering: .relaxed) {
       do throws(MediaError) {
-        let event = try node.useOwn { device throws(DeviceError) in
+        let event = try node.useOwn { device throws(CallFailure) in
           try device.nextEvent(timeoutMilliseconds: 100)
         }
         guard case .control(let change) = event?.kind, let name = names[change.id] else { continue }

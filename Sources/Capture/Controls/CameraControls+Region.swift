@@ -137,7 +137,7 @@ extension CameraControls {
     // Older kernels do not report the maximum of the region of interest. Its default value is then
     // used, because that is the whole image.
     for kind in [ControlValueKind.maximum, .default] {
-      let answer = try? node.use { device throws(DeviceError) in try device.value(of: control, kind)
+      let answer = try? node.use { device throws(CallFailure) in try device.value(of: control, kind)
       }
       if case .rectangle(let whole) = answer, whole.width > 0, whole.height > 0 { return whole }
     }

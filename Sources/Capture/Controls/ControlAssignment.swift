@@ -149,7 +149,7 @@ extension CameraControls {
         changes.append((node, ControlChanges()))
         // The control's description is read again, because an earlier assignment may have changed
         // the control's range.
-        _ = try node.use { device throws(DeviceError) in
+        _ = try node.use { device throws(CallFailure) in
           let control = try device.control(setting.control.id) ?? setting.control
           return try changes[changes.count - 1].made.set(control, to: setting.value, on: device)
         }
@@ -158,7 +158,7 @@ extension CameraControls {
       // Errors during the undo are ignored, because the caller needs the original error.
       for (node, made) in changes.reversed() {
         var made = made
-        _ = try? node.use { device throws(DeviceError) in made.restore(on: device) }
+        _ = try? node.use { device throws(CallFailure) in made.restore(on: device) }
       }
       throw error
     }

@@ -53,14 +53,14 @@ final class ControlledCamera: Sendable {
   }
 
   /// Whether the camera's own node has LED controls.
-  private static func hasLED(_ device: borrowing VideoDevice) throws(DeviceError) -> Bool {
+  private static func hasLED(_ device: borrowing VideoDevice) throws(CallFailure) -> Bool {
     try device.control(.flashMode) != nil
   }
 
   /// The description of a control, or nil if the device lacks it.
   func find(_ id: ControlID) throws(MediaError) -> DeviceControl? {
     guard let node = node(for: id) else { return nil }
-    return try node.use { device throws(DeviceError) in try device.control(id) }
+    return try node.use { device throws(CallFailure) in try device.control(id) }
   }
 
   /// The description of a control.
@@ -91,7 +91,7 @@ final class ControlledCamera: Sendable {
   /// The value of a control, or zero for a control without a value.
   func value(_ control: DeviceControl) throws(MediaError) -> ControlValue {
     guard let node = node(for: control.id) else { return .number(0) }
-    let value = try node.use { device throws(DeviceError) in try device.value(of: control) }
+    let value = try node.use { device throws(CallFailure) in try device.value(of: control) }
     return value ?? .number(0)
   }
 
@@ -107,7 +107,7 @@ final class ControlledCamera: Sendable {
   @discardableResult
   func set(_ control: DeviceControl, _ number: Int64) throws(MediaError) -> Int64 {
     guard let node = node(for: control.id) else { throw missing(control.spelledName) }
-    let granted = try node.use { device throws(DeviceError) in
+    let granted = try node.use { device throws(CallFailure) in
       try device.set(control, to: .number(number))
     }
     return granted.number ?? number

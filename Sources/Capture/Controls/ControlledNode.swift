@@ -13,19 +13,19 @@ final class ControlledNode: Sendable {
   var handles: SharedHandles { device.handles }
 
   init(_ path: String) throws(MediaError) {
-    do throws(DeviceError) {
+    do throws(CallFailure) {
       device = try VideoDevice(opening: path)
     } catch {
-      throw MediaError(capturing: error)
+      throw MediaError(error, at: .capturing)
     }
   }
 
   /// Opens the same node a second time, to get a handle with a separate queue of control events.
   init(reopening node: ControlledNode) throws(MediaError) {
-    do throws(DeviceError) {
+    do throws(CallFailure) {
       device = try VideoDevice(reopening: node.device)
     } catch {
-      throw MediaError(capturing: error)
+      throw MediaError(error, at: .capturing)
     }
   }
 
@@ -46,12 +46,12 @@ final class ControlledNode: Sendable {
   ///
   /// If this program has locked the device, the closure gets the handle that holds the lock.
   func use<Result>(
-    _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
+    _ body: (borrowing VideoDevice) throws(CallFailure) -> Result
   ) throws(MediaError) -> Result {
-    do throws(DeviceError) {
+    do throws(CallFailure) {
       return try device.withSettings(body)
     } catch {
-      throw MediaError(capturing: error)
+      throw MediaError(error, at: .capturing)
     }
   }
 
@@ -60,19 +60,19 @@ final class ControlledNode: Sendable {
   /// If this program captures from the device, the previous value is restored when the capture
   /// ends. Otherwise the new value stays set.
   func setDuringCapture(_ control: DeviceControl, to value: ControlValue) throws(MediaError) {
-    _ = try use { device throws(DeviceError) in try device.setDuringCapture(control, to: value) }
+    _ = try use { device throws(CallFailure) in try device.setDuringCapture(control, to: value) }
   }
 
   /// Calls a closure with the handle that belongs to this object alone.
   ///
   /// No other object reads the events of this handle.
   func useOwn<Result>(
-    _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
+    _ body: (borrowing VideoDevice) throws(CallFailure) -> Result
   ) throws(MediaError) -> Result {
-    do throws(DeviceError) {
+    do throws(CallFailure) {
       return try body(device)
     } catch {
-      throw MediaError(capturing: error)
+      throw MediaError(error, at: .capturing)
     }
   }
 }

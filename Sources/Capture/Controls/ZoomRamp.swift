@@ -39,7 +39,7 @@ struct ZoomRamp: Sendable {
 
   @discardableResult
   private func set(_ value: Int64) throws -> Int64 {
-    let granted = try node.use { device throws(DeviceError) in
+    let granted = try node.use { device throws(CallFailure) in
       try device.set(control, to: .number(value))
     }
     return granted.number ?? value

@@ -302,9 +302,9 @@ extension CaptureSession {
     _ body: @escaping @Sendable () throws(MediaError) -> Void
   ) async throws(MediaError) {
     let result: Result<Void, MediaError>
-    do throws(SystemError) {
+    do throws(CallFailure) {
       result = try await BlockingThread.run { _ throws(MediaError) in try body() }
-    } catch { throw MediaError(.outOfMemory, error.description) }
+    } catch { throw MediaError(error, at: .resources) }
     try result.get()
   }
 

@@ -252,23 +252,19 @@ private final class DeviceCapture: InputCapture, GeometryCapture {
   }
 
   func connect(_ connections: [CaptureConnection]) throws(MediaError) -> Bool {
-    let result = self.connections.withLock { current in
-      Result { () throws(MediaError) in
-        current = connections
-        return try replaceSinks(for: connections)
-      }
+    let goesOn = try self.connections.withLock { (current) throws(MediaError) in
+      current = connections
+      return try replaceSinks(for: connections)
     }
-    let goesOn = try result.get()
     stabilize()
     try audio?.connect(connections)
     return goesOn
   }
 
   func refresh() throws(MediaError) {
-    let result = connections.withLock { connections in
-      Result { () throws(MediaError) in _ = try replaceSinks(for: connections) }
+    try connections.withLock { (connections) throws(MediaError) in
+      _ = try replaceSinks(for: connections)
     }
-    try result.get()
   }
 
   func stabilize() {

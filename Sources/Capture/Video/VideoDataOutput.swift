@@ -190,27 +190,24 @@ public final class VideoDataOutput: FrameOutput {
   package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
     guard connection.mediaType == .video, let camera = connection.camera else { return nil }
     try check(settings.value, camera)
-    let result = sinks.withLock { sinks in
-      Result { () throws(MediaError) -> DataSink in
-        let pool = camera.pool
-        // If the device was reopened after the sink was created, the camera has a new buffer pool.
-        // The sink belongs to the old pool and is not reused.
-        if let sink = sinks[ObjectIdentifier(connection.gate)], sink.pool === pool { return sink }
-        // The ring has space for all frames that can be held and for as many notes of dropped
-        // frames.
-        let ring = try VideoSampleRing(capacity: max(64, 2 * pool.capacity))
-        let feed = try delivery.begin(
-          VideoSampleQueue(
-            ring, from: camera, connection.geometry, settings, options, counters,
-            drops: dropEvents))
-        let sink = DataSink(
-          connection.gate, pool: pool, frameRate: camera.negotiatedFrameRate, ring: ring,
-          counters: counters, options: options, feed: feed)
-        sinks = [ObjectIdentifier(connection.gate): sink]
-        return sink
-      }
+    return try sinks.withLock { (sinks) throws(MediaError) -> DataSink in
+      let pool = camera.pool
+      // If the device was reopened after the sink was created, the camera has a new buffer pool.
+      // The sink belongs to the old pool and is not reused.
+      if let sink = sinks[ObjectIdentifier(connection.gate)], sink.pool === pool { return sink }
+      // The ring has space for all frames that can be held and for as many notes of dropped
+      // frames.
+      let ring = try VideoSampleRing(capacity: max(64, 2 * pool.capacity))
+      let feed = try delivery.begin(
+        VideoSampleQueue(
+          ring, from: camera, connection.geometry, settings, options, counters,
+          drops: dropEvents))
+      let sink = DataSink(
+        connection.gate, pool: pool, frameRate: camera.negotiatedFrameRate, ring: ring,
+        counters: counters, options: options, feed: feed)
+      sinks = [ObjectIdentifier(connection.gate): sink]
+      return sink
     }
-    return try result.get()
   }
 
   package func didJoin(_ session: CaptureSession?) {

@@ -173,7 +173,7 @@ extension CaptureDevice {
         recovery: Recovery("choose a camera", .listDevices))
     case .v4l2(let path):
       let device = try openNode(at: path)
-      do throws(DeviceError) {
+      do throws(CallFailure) {
         let inputs = try InputConnectors(of: device)
         let incoming = try inputs?.incomingSignal(of: device)
         var list = try FormatList(
@@ -182,7 +182,7 @@ extension CaptureDevice {
         list.inputs = inputs
         return list
       } catch {
-        throw MediaError(discovering: error)
+        throw MediaError(error, at: .discovering)
       }
     }
   }
@@ -372,7 +372,7 @@ extension CaptureDevice {
 
   /// The device whose node is at a path, or at the end of a symbolic link at that path.
   private static func node(_ path: String) throws(MediaError) -> CaptureDevice {
-    do throws(DeviceError) {
+    do throws(CallFailure) {
       let node = try VideoDevice(opening: path)
       if node.capabilities.isVideoCapture {
         return CaptureDevice(node, DeviceIdentity(nodeDirectory: DeviceSystem.calls.nodeDirectory))
@@ -384,7 +384,7 @@ extension CaptureDevice {
         throw MediaError(
           .notACaptureDevice, "\(path) is not a video device",
           recovery: Recovery("choose a device that is listed", .listDevices))
-      case .characterDevice, nil: throw MediaError(discovering: error)
+      case .characterDevice, nil: throw MediaError(error, at: .discovering)
       }
     }
     throw MediaError(

@@ -2,6 +2,7 @@
 
 import Glibc
 package import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// Moves the `moov` box before the media data, so that playback can start during a download.
 ///

@@ -2,6 +2,7 @@
 
 import Dispatch
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import Synchronization
 
 /// Syncs a growing file to the disk on a separate thread, so that writers never wait for the disk.

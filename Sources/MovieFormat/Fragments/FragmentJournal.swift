@@ -2,6 +2,7 @@
 
 import OvercrankFrameAccounting
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// The journal box of a fragment: records of the stored samples and of the frames that arrived.
 ///

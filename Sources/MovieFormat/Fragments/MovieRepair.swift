@@ -3,6 +3,7 @@
 import Glibc
 package import OvercrankFrameAccounting
 package import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// The changes that make the fragments of an interrupted recording readable for all readers.
 ///

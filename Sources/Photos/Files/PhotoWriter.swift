@@ -16,9 +16,9 @@ final class PhotoWriter {
   /// The length of a thumbnail's longer side in pixels.
   static let thumbnailSide = 160
 
-  let converters = ConverterPool()
+  private let converters = ConverterPool()
   private let encoders: [any PhotoEncoder]
-  var compressor = JPEGCompressor()
+  private var compressor = JPEGCompressor()
 
   init(encoders: [any PhotoEncoder] = []) { self.encoders = encoders }
 
@@ -111,7 +111,7 @@ final class PhotoWriter {
   ) throws(MediaError) -> [UInt8] {
     switch photoFormat {
     case .png:
-      let png = try encoding(format) { () throws(LibAVError) in
+      let png = try encoding(format) { () throws(CallFailure) in
         let image = try self.converters.convert(
           bytes, format, to: .rgb24, magnifiedBy: transform.factor)
         return try image.rotated(by: transform.rotation).pngBytes()
@@ -152,7 +152,7 @@ final class PhotoWriter {
     of bytes: UnsafeRawBufferPointer, _ format: FormatDescription, _ transform: PhotoTransform,
     _ quality: Int, exif: [UInt8], xmp: [UInt8], hasThumbnail: Bool
   ) throws(MediaError) -> PhotoImage {
-    try encoding(format) { () throws(LibAVError) in
+    try encoding(format) { () throws(CallFailure) in
       let image = try self.converters.convert(
         bytes, format, to: PixelFormat(rawValue: "yuvj420p"), magnifiedBy: transform.factor
       ).rotated(by: transform.rotation)
@@ -171,7 +171,7 @@ final class PhotoWriter {
         .notConvertible, "frames of \(format.mediaSubType) are not those of a Bayer sensor",
         recovery: Recovery("choose another format", .change(.format)))
     }
-    let small = try encoding(format) { () throws(LibAVError) in
+    let small = try encoding(format) { () throws(CallFailure) in
       try Self.reduced(
         self.converters.convert(bytes, format, to: .rgb24), to: .rgb24, isFullRange: false)
     }
@@ -188,9 +188,9 @@ final class PhotoWriter {
   }
 
   func encoding<Result>(
-    _ format: FormatDescription, _ body: () throws(LibAVError) -> Result
+    _ format: FormatDescription, _ body: () throws(CallFailure) -> Result
   ) throws(MediaError) -> Result {
-    do throws(LibAVError) { return try body() } catch {
+    do throws(CallFailure) { return try body() } catch {
       throw MediaError(
         .notConvertible, "could not encode a frame: \(error)",
         recovery: Recovery("choose another format", .change(.format)), cause: error.cause)
@@ -214,9 +214,9 @@ final class PhotoWriter {
   static func write(
     _ photo: inout Photo, to path: String, _ overwrites: Bool
   ) throws(MediaError) {
-    do throws(FileCreationError) {
+    do throws(CallFailure) {
       try WholeFile.write(photo.data ?? [], to: path, overwrites: overwrites)
-    } catch { throw MediaError(error) }
+    } catch { throw MediaError(creating: error) }
     photo.path = path
     photo.data = nil
   }
@@ -238,7 +238,7 @@ extension PhotoWriter {
       guard hasThumbnail else { return (file, nil) }
       return (file, try? thumbnail(ofJPEG: bytes, format))
     }
-    return try encoding(format) { () throws(LibAVError) in
+    return try encoding(format) { () throws(CallFailure) in
       let frame = try self.converters.convert(
         bytes, format, to: Self.target(for: format), magnifiedBy: factor)
       let encoded = try self.encode(frame, quality ?? Self.defaultQuality)
@@ -247,7 +247,7 @@ extension PhotoWriter {
     }
   }
 
-  private func encode(_ frame: MediaFrame, _ quality: Int) throws(LibAVError) -> [UInt8] {
+  private func encode(_ frame: MediaFrame, _ quality: Int) throws(CallFailure) -> [UInt8] {
     if let image = JPEGCompressor.Image(frame),
       let bytes = compressor?.compress(image, quality: quality)
     {
@@ -281,7 +281,7 @@ extension PhotoWriter {
 
   private func thumbnail(
     ofJPEG bytes: UnsafeRawBufferPointer, _ format: FormatDescription
-  ) throws(LibAVError) -> [UInt8]? {
+  ) throws(CallFailure) -> [UInt8]? {
     // The decoder can skip fine detail, so that it returns a smaller image. That is several times
     // faster than decoding the whole image.
     let side = max(format.width, format.height)
@@ -291,12 +291,12 @@ extension PhotoWriter {
         videoCodec: "mjpeg", width: format.width, height: format.height),
       subject: "a photo", threadCount: 1, reduction: reduction)
     try decoder.send(Packet(copying: bytes, pts: 0, dts: 0, duration: 1, isKeyFrame: true))
-    return try decoder.nextFrame().flatMap { frame throws(LibAVError) in
+    return try decoder.nextFrame().flatMap { frame throws(CallFailure) in
       try thumbnail(of: frame)
     }
   }
 
-  private func thumbnail(of frame: MediaFrame) throws(LibAVError) -> [UInt8]? {
+  private func thumbnail(of frame: MediaFrame) throws(CallFailure) -> [UInt8]? {
     var small = try ThumbnailReducer.reduced(frame, to: Self.thumbnailSide)
     if small == nil { small = try Self.reduced(frame, to: .yuvj420p, isFullRange: true) }
     guard let small else { return nil }
@@ -312,7 +312,7 @@ extension PhotoWriter {
   /// Returns the image reduced to the size of a thumbnail.
   static func reduced(
     _ frame: MediaFrame, to format: LibAVPixelFormat, isFullRange: Bool
-  ) throws(LibAVError) -> MediaFrame {
+  ) throws(CallFailure) -> MediaFrame {
     let side = max(frame.width, frame.height)
     let shown = min(side, thumbnailSide)
     var converter = FrameConverter(

@@ -4,6 +4,7 @@ import OvercrankCapture
 import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import OvercrankMovieFormat
 
 /// Writes the samples of an ``AssetWriter``'s inputs to one fragmented movie.

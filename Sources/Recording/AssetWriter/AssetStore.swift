@@ -85,7 +85,7 @@ final class AssetStore: Sendable {
       State(inputs: inputs.map { InputState(waits: !$0.expectsMediaDataInRealTime) }))
     var (tracks, queues): ([any AssetTrack], [FrameQueue?]) = ([], [])
     for input in inputs {
-      do throws(LibAVError) { tracks.append(try input.source.makeTrack()) } catch {
+      do throws(CallFailure) { tracks.append(try input.source.makeTrack()) } catch {
         throw MediaError(recording: error)
       }
       queues.append(input.expectsMediaDataInRealTime ? try input.source.makeQueue() : nil)
@@ -94,7 +94,7 @@ final class AssetStore: Sendable {
     let file: MovieFile
     do throws(MovieFile.CreationError) {
       file = try MovieFile(creating: path, overwrites: overwrites)
-    } catch { throw MediaError(error) }
+    } catch { throw MediaError(creating: error) }
     output.writer = AssetMovieWriter(into: file.file, tracks: tracks, makeMetadata: tags)
     output.file = consume file
     try startThread()
@@ -266,8 +266,8 @@ final class AssetStore: Sendable {
     _ observation: FrameObservation, _ bytes: UnsafeRawBufferPointer, input: Int
   ) -> MediaError? {
     if let error { return error }
-    do throws(LibAVError) {
-      let (outcome, count) = try isStoring.withLock { (_) throws(LibAVError) in
+    do throws(CallFailure) {
+      let (outcome, count) = try isStoring.withLock { (_) throws(CallFailure) in
         let outcome = try output.writer?.store(bytes, observation, track: input)
         if outcome == .taken { output.file?.dropReplaced() }
         return (outcome, output.writer?.storedFrameCount ?? 0)
@@ -315,7 +315,7 @@ extension AssetStore {
 
   private func finishFile() -> MediaError? {
     guard var writer = output.writer.take(), var file = output.file.take() else { return nil }
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       try writer.finish()
       let count = writer.storedFrameCount
       state.withLock { $0.storedCount = count }

@@ -38,8 +38,8 @@ struct AudioTrack: ~Copyable {
 
   /// The description of the track for the initialization segment.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable.
-  func head() throws(LibAVError) -> InitializationSegment.Track { try blocks.head() }
+  /// - Throws: `CallFailure` if memory is unavailable.
+  func head() throws(CallFailure) -> InitializationSegment.Track { try blocks.head() }
 
   /// Opens the encoder.
   ///
@@ -47,7 +47,7 @@ struct AudioTrack: ~Copyable {
   /// audio at the end of the previous file, or nil for the first file.
   init(
     source: TakeAudio, codec: AudioCodec, originMicroseconds: Int64, after earlier: Continuation?
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     let audio =
       if let earlier {
         earlier.audio
@@ -104,7 +104,7 @@ struct AudioTrack: ~Copyable {
   /// Encodes the available audio up to a time of the file, in whole blocks.
   ///
   /// Returns the finished packets.
-  mutating func advance(toMicroseconds time: Int64) throws(LibAVError) -> [Packet] {
+  mutating func advance(toMicroseconds time: Int64) throws(CallFailure) -> [Packet] {
     let end = sample(at: time)
     return try encode(upTo: start + (try audio.samplesReady(before: end - start)))
   }
@@ -115,7 +115,7 @@ struct AudioTrack: ~Copyable {
   /// which the take continues, on the capture clock.
   mutating func resume(
     atMicroseconds time: Int64, originMicroseconds origin: Int64
-  ) throws(LibAVError) -> [Packet] {
+  ) throws(CallFailure) -> [Packet] {
     let end = sample(at: time)
     try audio.finish(before: end - start)
     let packets = try encode(upTo: end)
@@ -127,7 +127,7 @@ struct AudioTrack: ~Copyable {
   }
 
   /// Encodes the remaining audio up to the end of the file, and flushes the encoder.
-  mutating func finish(atMicroseconds time: Int64) throws(LibAVError) -> [Packet] {
+  mutating func finish(atMicroseconds time: Int64) throws(CallFailure) -> [Packet] {
     let end = sample(at: time)
     try audio.finish(before: end - start)
     let packets = try encode(upTo: end)
@@ -137,7 +137,7 @@ struct AudioTrack: ~Copyable {
   }
 
   /// Encodes the whole blocks that end at or before the sample `end`.
-  private mutating func encode(upTo end: Int64) throws(LibAVError) -> [Packet] {
+  private mutating func encode(upTo end: Int64) throws(CallFailure) -> [Packet] {
     var packets: [Packet] = []
     // Several blocks may end before `end`, for example if frames were lost.
     while sampleCount + Int64(blocks.blockLength) <= end {
@@ -147,7 +147,7 @@ struct AudioTrack: ~Copyable {
     return packets
   }
 
-  private mutating func encode(_ count: Int) throws(LibAVError) {
+  private mutating func encode(_ count: Int) throws(CallFailure) {
     blocks.keep(audio.take(max(0, count - blocks.restCount)))
     try blocks.encode(count)
   }

@@ -3,6 +3,7 @@
 import CVideo4Linux
 import Glibc
 import OvercrankLinuxSystem
+package import OvercrankMediaCore
 
 /// Access to the controls of a device, through the device itself or the queue that owns it.
 package protocol ControlChannel: ~Copyable {
@@ -32,9 +33,9 @@ extension ControlChannel where Self: ~Copyable {
   /// and the well-known controls with higher IDs are queried one by one.
   ///
   /// - Returns: The controls. Empty for a device without controls.
-  /// - Throws: ``DeviceError`` with the operation `.listControls`. The reason is `.unplugged` or,
+  /// - Throws: ``CallFailure`` with the operation `.listControls`. The kind is `.unplugged` or,
   ///   if no control could be described, the reason of the driver's error.
-  package borrowing func controls() throws(DeviceError) -> [DeviceControl] {
+  package borrowing func controls() throws(CallFailure) -> [DeviceControl] {
     var controls: [DeviceControl] = []
     var last: UInt32 = 0
     let next = UInt32(V4L2_CTRL_FLAG_NEXT_CTRL) | UInt32(V4L2_CTRL_FLAG_NEXT_COMPOUND)
@@ -47,11 +48,11 @@ extension ControlChannel where Self: ~Copyable {
         guard control.id.rawValue > last else { return controls }
         controls.append(try withMenu(control))
         last = control.id.rawValue
-      case .failure(let error) where error.code == EINVAL:
+      case .failure(let error) where error.number == EINVAL:
         // `EINVAL` marks the end of the list. At the first request, `EINVAL` comes from an old
         // driver that does not know `V4L2_CTRL_FLAG_NEXT_CTRL`.
         return last == 0 ? try wellKnownControls(above: 0, after: nil) : controls
-      case .failure(let error) where error.code == ENOTTY && last == 0: return []
+      case .failure(let error) where error.number == ENOTTY && last == 0: return []
       case .failure(let error):
         return controls + (try wellKnownControls(above: last, after: error))
       }
@@ -62,22 +63,23 @@ extension ControlChannel where Self: ~Copyable {
   /// Describes one control with its menu: `VIDIOC_QUERY_EXT_CTRL`, `VIDIOC_QUERYMENU`.
   ///
   /// - Returns: The control, or nil if the device lacks it or has disabled it.
-  /// - Throws: ``DeviceError`` with the operation `.readControl`. The reason is `.unplugged` if the
+  /// - Throws: ``CallFailure`` with the operation `.readControl`. The kind is `.unplugged` if the
   ///   device is gone. The code is `EIO` if the camera fails.
-  package borrowing func control(_ id: ControlID) throws(DeviceError) -> DeviceControl? {
+  package borrowing func control(_ id: ControlID) throws(CallFailure) -> DeviceControl? {
     guard let control = try controlWithoutMenu(id) else { return nil }
     return try withMenu(control)
   }
 
   /// Describes one control without querying its menu items.
-  borrowing func controlWithoutMenu(_ id: ControlID) throws(DeviceError) -> DeviceControl? {
-    do throws(DeviceError) {
+  borrowing func controlWithoutMenu(_ id: ControlID) throws(CallFailure) -> DeviceControl? {
+    do throws(CallFailure) {
       let control = try describe(id.rawValue).get()
       return control.flags.contains(.disabled) ? nil : control
-    } catch  where error.code == EINVAL || error.code == ENOTTY {
+    } catch  where error.number == EINVAL || error.number == ENOTTY {
       return nil
     } catch {
-      throw error.during(.readControl, id.wellKnownName)
+      throw CallFailure(
+        failing: .readControl, path, code: error.number, control: id.wellKnownName)
     }
   }
 
@@ -85,9 +87,9 @@ extension ControlChannel where Self: ~Copyable {
   ///
   /// If the driver describes none of them, throws `error`.
   private borrowing func wellKnownControls(
-    above last: UInt32, after error: DeviceError?
-  ) throws(DeviceError) -> [DeviceControl] {
-    if let error, error.reason == .unplugged { throw error }
+    above last: UInt32, after error: CallFailure?
+  ) throws(CallFailure) -> [DeviceControl] {
+    if let error, error.kind == .unplugged { throw error }
     var controls: [DeviceControl] = []
     for id in ControlID.wellKnown where id.rawValue > last {
       guard case .success(let control) = describe(id.rawValue) else { continue }
@@ -99,7 +101,7 @@ extension ControlChannel where Self: ~Copyable {
 
   /// Queries the description of the control with an ID or, depending on its flags, of the next
   /// control.
-  private borrowing func describe(_ id: UInt32) -> Result<DeviceControl, DeviceError> {
+  private borrowing func describe(_ id: UInt32) -> Result<DeviceControl, CallFailure> {
     var query = v4l2_query_ext_ctrl()
     query.id = id
     let result = control(CVideo4Linux_VIDIOC_QUERY_EXT_CTRL, &query)
@@ -113,14 +115,14 @@ extension ControlChannel where Self: ~Copyable {
     return answer >= 0 ? .success(DeviceControl(old)) : .failure(failure(-answer))
   }
 
-  private borrowing func failure(_ code: Int32) -> DeviceError {
-    DeviceError(.listControls, path, code: code)
+  private borrowing func failure(_ code: Int32) -> CallFailure {
+    CallFailure(.listControls, path, code: code)
   }
 
   /// Adds the menu items to a control.
   ///
   /// Items that the driver rejects are left out.
-  private borrowing func withMenu(_ control: DeviceControl) throws(DeviceError) -> DeviceControl {
+  private borrowing func withMenu(_ control: DeviceControl) throws(CallFailure) -> DeviceControl {
     guard control.kind.isMenu else { return control }
     let first = max(control.minimum, 0)
     let last = min(control.maximum, first.addingReportingOverflow(menuLimit).partialValue)
@@ -132,7 +134,7 @@ extension ControlChannel where Self: ~Copyable {
       guard let number = UInt32(exactly: index) else { break }
       item.index = number
       let result = self.control(CVideo4Linux_VIDIOC_QUERYMENU, &item)
-      if result == -ENODEV { throw DeviceError(.listControls, path, code: ENODEV) }
+      if result == -ENODEV { throw CallFailure(.listControls, path, code: ENODEV) }
       guard result >= 0 else { continue }
       if control.kind == .integerMenu {
         let value = item.value

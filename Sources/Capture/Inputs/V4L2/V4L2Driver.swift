@@ -36,11 +36,11 @@ final class V4L2Driver: FrameDriver {
   ///     contiguous frames.
   ///   - frameDuration: The frame duration that the driver reports, in seconds.
   ///   - durationBefore: The previous frame duration, or nil if unknown.
-  /// - Throws: `DeviceError` with `.busy` if another program streams from the device.
+  /// - Throws: `CallFailure` with `.busy` if another program streams from the device.
   init(
     _ device: consuming VideoDevice, joining planes: [Int], frameDuration: MediaTime,
     durationBefore: MediaTime?
-  ) throws(DeviceError) {
+  ) throws(CallFailure) {
     queue = try BufferQueue(device, joining: planes)
     bufferCount = queue.count
     crop = DriverCrop(queue)
@@ -52,7 +52,7 @@ final class V4L2Driver: FrameDriver {
   func microseconds() -> Int64 { queue.nanoseconds() / 1_000 }
 
   func start(keeping held: [Int]) throws(MediaError) {
-    do throws(DeviceError) {
+    do throws(CallFailure) {
       if isDurationGivenBack.exchange(false, ordering: .relaxed) {
         _ = try queue.setFrameDuration(frameDuration)
       }
@@ -63,7 +63,7 @@ final class V4L2Driver: FrameDriver {
       try queue.start(keeping: held)
     } catch {
       giveBackControls()
-      throw MediaError(capturing: error)
+      throw MediaError(error, at: .capturing)
     }
   }
 
@@ -108,18 +108,18 @@ final class V4L2Driver: FrameDriver {
     queue.restoreChanges()
     if exposureGuard?.hasShortenedExposure == true, let durationBefore {
       isDurationGivenBack.store(true, ordering: .relaxed)
-      Self.retry({ () throws(DeviceError) in _ = try queue.setFrameDuration(durationBefore) })
+      Self.retry({ () throws(CallFailure) in _ = try queue.setFrameDuration(durationBefore) })
     }
     exposureGuard?.restore()
   }
 
   func dequeue(timeoutMilliseconds: Int32) throws(MediaError) -> DequeuedBuffer? {
     let dequeued: Dequeued?
-    do throws(DeviceError) {
+    do throws(CallFailure) {
       dequeued = try queue.dequeue(timeoutMilliseconds: timeoutMilliseconds) { change in
         note(change.id, change.value)
       }
-    } catch { throw MediaError(capturing: error) }
+    } catch { throw MediaError(error, at: .capturing) }
     guard let dequeued else { return nil }
     // If the driver's timestamp is zero or not from the monotonic clock, the current time replaces
     // it.
@@ -133,14 +133,14 @@ final class V4L2Driver: FrameDriver {
   }
 
   func requeue(_ index: Int) throws(MediaError) {
-    do throws(DeviceError) { try queue.giveBack(index) } catch {
-      throw MediaError(capturing: error)
+    do throws(CallFailure) { try queue.giveBack(index) } catch {
+      throw MediaError(error, at: .capturing)
     }
   }
 
   func export(_ index: Int) throws(MediaError) -> ExportedBuffer? {
-    do throws(DeviceError) { return try queue.export(index) } catch {
-      guard error.reason == .notSupported else { throw MediaError(capturing: error) }
+    do throws(CallFailure) { return try queue.export(index) } catch {
+      guard error.kind == .notSupported else { throw MediaError(error, at: .capturing) }
       // The recovery advice of this error is left out, because no other mode of the camera would
       // help.
       throw MediaError(.deviceFailed, error.description, cause: error.cause)
@@ -149,16 +149,16 @@ final class V4L2Driver: FrameDriver {
 
   func stop() {
     // Errors are ignored. They mean that the device is lost, and then no stream is left to stop.
-    Self.retry({ () throws(DeviceError) in try queue.stop() })
+    Self.retry({ () throws(CallFailure) in try queue.stop() })
     giveBackControls()
   }
 
-  func release() { Self.retry({ () throws(DeviceError) in try queue.free() }) }
+  func release() { Self.retry({ () throws(CallFailure) in try queue.free() }) }
 
   func abandon() { queue.abandon() }
 
   /// Calls a closure up to three times until it succeeds, because bus errors may be temporary.
-  private static func retry(_ body: () throws(DeviceError) -> Void) {
+  private static func retry(_ body: () throws(CallFailure) -> Void) {
     for _ in 0..<3 where (try? body()) != nil { break }
   }
 }
@@ -176,11 +176,11 @@ private struct QueueControls: ControlPort {
       items: control.kind.isMenu ? Set(control.menu.map(\.index)) : nil)
   }
 
-  func value(of id: ControlID) throws(DeviceError) -> Int64 {
+  func value(of id: ControlID) throws(CallFailure) -> Int64 {
     try queue.requireNumber(of: id)
   }
 
-  func set(_ id: ControlID, to value: Int64) throws(DeviceError) {
+  func set(_ id: ControlID, to value: Int64) throws(CallFailure) {
     try queue.set(id, to: value)
   }
 }

@@ -3,18 +3,19 @@
 import CFFmpeg
 import Foundation
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import Testing
 
 @testable import OvercrankLibAV
 
 /// Errors of FFmpeg libraries have the log line of the call that failed, also with several threads.
-struct LibAVErrorTests {
+struct LibAVCodeTests {
   /// Opens a file that is not a movie, so that libav logs a line.
-  private func failure(_ name: String) -> LibAVError? {
+  private func failure(_ name: String) -> CallFailure? {
     let path = FileManager.default.temporaryDirectory.path + "/\(UUID())-\(name).mov"
     _ = FileManager.default.createFile(atPath: path, contents: Data("not a movie at all".utf8))
     defer { try? FileManager.default.removeItem(atPath: path) }
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       _ = try Demuxer(opening: path)
       return nil
     } catch { return error }
@@ -24,20 +25,20 @@ struct LibAVErrorTests {
     let first = try #require(failure("a"))
     #expect(first.logLine == "moov atom not found")
     #expect(first.description.hasSuffix("(libav: \"moov atom not found\")"))
-    #expect(LibAVError("find", "a codec", code: -22).logLine == nil)
-    #expect(LibAVError(SystemError("sync", "clip.mov", EIO)).logLine == nil)
+    #expect(CallFailure("find", "a codec", code: -22).logLine == nil)
+    #expect(CallFailure("sync", "clip.mov", EIO).logLine == nil)
   }
 
   @Test func `Only the FFmpeg error for invalid data counts as file damage`() {
     let codes = [CFFmpeg_INVALIDDATA, CFFmpeg_EXIT, -EIO, -ETIMEDOUT]
-    let isDamage = codes.map { LibAVError("read", "a", code: $0).isDamage }
+    let isDamage = codes.map { CallFailure("read", "a", code: $0).isDamage }
     #expect(isDamage == [true, false, false, false])
   }
 
   @Test func `An error has no FFmpeg log line from an earlier call`() {
     LibAVLog.during { log("left over") }
-    do throws(LibAVError) {
-      try LibAVError.check(-22, "test", "a call that logs nothing")
+    do throws(CallFailure) {
+      try CallFailure.check(-22, "test", "a call that logs nothing")
     } catch { #expect(error.logLine == nil) }
   }
 

@@ -8,31 +8,31 @@ import Testing
 @testable import OvercrankV4L2
 
 /// The error messages about devices that cannot be used.
-struct DeviceErrorTests {
+struct VideoOperationTests {
   @Test(
     "A device error names what failed and why and what to do",
     arguments: [
       (
-        DeviceError(.open, "/dev/video99", code: ENOENT),
+        CallFailure(.open, "/dev/video99", code: ENOENT),
         "could not open /dev/video99: No such file or directory",
         Recovery("choose a device that is listed", .listDevices)
       ),
       (
-        DeviceError(.open, "/dev/video0", code: EACCES),
+        CallFailure(.open, "/dev/video0", code: EACCES),
         "could not open /dev/video0: Permission denied",
         Recovery(
           "add yourself to the group video (sudo usermod -aG video $USER) and log in again",
           .diagnose(device: "/dev/video0"))
       ),
       (
-        DeviceError(.open, "/dev/video0", code: EPERM),
+        CallFailure(.open, "/dev/video0", code: EPERM),
         "could not open /dev/video0: Operation not permitted",
         Recovery(
           "add yourself to the group video (sudo usermod -aG video $USER) and log in again",
           .diagnose(device: "/dev/video0"))
       ),
       (
-        DeviceError(
+        CallFailure(
           .setFormat, "/dev/video0", code: EBUSY,
           holders: [
             DeviceHolder(process: 123, name: "firefox"), DeviceHolder(process: 7, name: "obs"),
@@ -43,75 +43,75 @@ struct DeviceErrorTests {
           .diagnose(device: "/dev/video0"))
       ),
       (
-        DeviceError(.setFormat, "/dev/video0", code: EBUSY),
+        CallFailure(.setFormat, "/dev/video0", code: EBUSY),
         "could not set the format of /dev/video0: Device or resource busy",
         Recovery(
           "close the program that uses it; sudo fuser -v /dev/video0 shows which one",
           .diagnose(device: "/dev/video0"))
       ),
       (
-        DeviceError(.dequeue, "/dev/video0", code: ENODEV),
+        CallFailure(.dequeue, "/dev/video0", code: ENODEV),
         "could not take a frame from /dev/video0: No such device",
         "plug the device in again; it was unplugged, or its driver was unloaded"
       ),
       (
-        DeviceError(.start, "/dev/video0", code: ENOSPC),
+        CallFailure(.start, "/dev/video0", code: ENOSPC),
         "could not start /dev/video0: the bus has no bandwidth left for this mode",
         "choose a compressed or slower mode, or another USB port"
       ),
       (
-        DeviceError(.setFrameDuration, "/dev/video0", code: ENOTSUP),
+        CallFailure(.setFrameDuration, "/dev/video0", code: ENOTSUP),
         "could not set the frame duration of /dev/video0: Operation not supported",
         Recovery("choose another format", .listFormats(device: "/dev/video0"))
       ),
       (
-        DeviceError(.detectTimings, "/dev/video0", code: ENOLINK),
+        CallFailure(.detectTimings, "/dev/video0", code: ENOLINK),
         "could not detect the timings at /dev/video0: the input has no signal",
         Recovery(
           "check the cable, and that the source is switched on",
           .listFormats(device: "/dev/video0"))
       ),
       (
-        DeviceError(.detectTimings, "/dev/video0", code: ENOLCK),
+        CallFailure(.detectTimings, "/dev/video0", code: ENOLCK),
         "could not detect the timings at /dev/video0: the signal is not stable",
         "try again in a moment, or with another cable"
       ),
       (
-        DeviceError(.detectTimings, "/dev/video0", code: ERANGE),
+        CallFailure(.detectTimings, "/dev/video0", code: ERANGE),
         "could not detect the timings at /dev/video0: "
           + "the signal is outside the range of the device",
         "choose a smaller size or a lower rate at the source"
       ),
       (
-        DeviceError(.requestBuffers, "/dev/video0", code: ENOMEM),
+        CallFailure(.requestBuffers, "/dev/video0", code: ENOMEM),
         "could not get buffers from /dev/video0: Cannot allocate memory",
         "close other programs, or choose a smaller mode"
       ),
       (
-        DeviceError(.setFrameDuration, "/dev/video0", code: EPIPE),
+        CallFailure(.setFrameDuration, "/dev/video0", code: EPIPE),
         "could not set the frame duration of /dev/video0: "
           + "the camera does not answer on its bus (Broken pipe)",
         "try another cable or port, without a hub, and a slower mode"
       ),
       (
-        DeviceError(.open, "/dev/video0", code: EMFILE),
+        CallFailure(.open, "/dev/video0", code: EMFILE),
         "could not open /dev/video0: Too many open files",
         "close other programs, or allow more open files with: ulimit -n 4096"
       ),
       (
-        DeviceError(.setPriority, "/dev/video0", code: EBUSY),
+        CallFailure(.setPriority, "/dev/video0", code: EBUSY),
         "could not set the priority on /dev/video0: another program has a higher priority",
         Recovery(
           "close the program that uses it; sudo fuser -v /dev/video0 shows which one",
           .diagnose(device: "/dev/video0"))
       ),
       (
-        DeviceError(.dequeue, "/dev/video0", code: EIO),
+        CallFailure(.dequeue, "/dev/video0", code: EIO),
         "could not take a frame from /dev/video0: Input/output error",
         "unplug the device and plug it in again; sudo dmesg shows the kernel's messages"
       ),
-    ] as [(DeviceError, String, Recovery)])
-  func wording(error: DeviceError, message: String, recovery: Recovery) {
+    ] as [(CallFailure, String, Recovery)])
+  func wording(error: CallFailure, message: String, recovery: Recovery) {
     #expect(error.description == message)
     #expect(error.recovery == recovery)
   }
@@ -119,15 +119,15 @@ struct DeviceErrorTests {
   @Test(
     "The error for opening a device that is no camera says why",
     arguments: [
-      ("/dev/video-none", DeviceError.Reason.notFound, "No such file or directory"),
+      ("/dev/video-none", CallFailure.Kind.notFound, "No such file or directory"),
       ("/dev/null/video0", .notFound, "Not a directory"),
-      ("/dev/null", .notAVideoDevice, "it is not a video device"),
+      ("/dev/null", .notVideoDevice, "it is not a video device"),
     ])
-  func opening(path: String, reason: DeviceError.Reason, why: String) throws {
-    let error = try #require(throws: DeviceError.self) { _ = try VideoDevice(opening: path) }
-    #expect(error.operation == .open)
-    #expect(error.path == path)
-    #expect(error.reason == reason)
+  func opening(path: String, kind: CallFailure.Kind, why: String) throws {
+    let error = try #require(throws: CallFailure.self) { _ = try VideoDevice(opening: path) }
+    #expect(error.operation == VideoOperation.open.rawValue)
+    #expect(error.subject == path)
+    #expect(error.kind == kind)
     #expect(error.description == "could not open \(path): \(why)")
   }
 
@@ -138,7 +138,7 @@ struct DeviceErrorTests {
         .filter { SystemFiles.linkTarget("/proc/self/fd/\($0)") == "/dev/random" }.count
     }
     for _ in 0..<20 {
-      #expect(throws: DeviceError.self) { _ = try VideoDevice(opening: "/dev/random") }
+      #expect(throws: CallFailure.self) { _ = try VideoDevice(opening: "/dev/random") }
     }
     #expect(openNodes() == 0)
   }

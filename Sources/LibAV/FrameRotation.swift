@@ -1,5 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 
+/// A rotation or reflection of a frame.
+///
+/// A rotation is applied in two steps, each of which is optional: first rows and columns are
+/// exchanged, then the order of the columns, of the rows, or of both is reversed.
+package struct FrameRotation: Hashable, Sendable {
+  /// Whether rows and columns are exchanged, as the first step.
+  package var isTransposed = false
+  /// Whether the order of the columns is reversed, as the second step.
+  package var flipsX = false
+  /// Whether the order of the rows is reversed, as the second step.
+  package var flipsY = false
+
+  package static let none = FrameRotation()
+
+  /// Creates the rotation that a display matrix describes.
+  ///
+  /// Returns nil if its angle is not a multiple of 90°.
+  package init?(displayMatrix matrix: [Int32]) {
+    guard matrix.count == 9 else {
+      self.init()
+      return
+    }
+    // The matrix maps a source point (p, q) to (a·p + c·q, b·p + d·q).
+    let (a, b, c, d) = (matrix[0], matrix[1], matrix[3], matrix[4])
+    if b == 0, c == 0, a != 0, d != 0 {
+      self.init(flipsX: a < 0, flipsY: d < 0)
+    } else if a == 0, d == 0, b != 0, c != 0 {
+      self.init(isTransposed: true, flipsX: c < 0, flipsY: b < 0)
+    } else {
+      return nil
+    }
+  }
+
+  package init(isTransposed: Bool = false, flipsX: Bool = false, flipsY: Bool = false) {
+    self.isTransposed = isTransposed
+    self.flipsX = flipsX
+    self.flipsY = flipsY
+  }
+}
+
 extension FrameRotation {
   /// Creates a clockwise rotation that is followed by a left-to-right mirroring if `isMirrored` is
   /// true.
