@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
@@ -637,5 +638,42 @@ extension AssetIndex {
           + "show the second field of such a frame slightly wrong in a copy")
     }
     return notes
+  }
+}
+
+extension AssetIndex {
+  /// Writes the packet index next to the movie.
+  ///
+  /// `state` is the state of the movie before its packets were read.
+  ///
+  /// - Returns: The reason why the index was not written, or nil.
+  func write(
+    _ state: PacketIndexFile.MovieState?, _ use: inout Asset.KeptIndex
+  ) -> String? {
+    guard use.refusal != .otherKind, use.refusal != .unreadable else {
+      return "the name belongs to another file"
+    }
+    guard !SystemFiles.isSymbolicLink(use.path) else { return "the name is a symbolic link" }
+    guard let state, state == PacketIndexFile.MovieState(path) else {
+      return "the movie changed while it was read"
+    }
+    // The index file contains corrected times, but not the corrections, which other readers of the
+    // movie need.
+    guard corrections == nil else { return "the clock of the movie restarts" }
+    let tracks = packets.keys.sorted().map { number in
+      PacketIndexFile.Track(
+        number: number, isEncrypted: encrypted.contains(number),
+        isSuspicious: suspicious.contains(number),
+        wholeCount: wholeCounts[number, default: 0], packets: packets[number] ?? [],
+        extent: extents[number])
+    }
+    guard let bytes = PacketIndexFile(state, tracks: tracks).bytes else {
+      return "the movie has too many packets or times out of bounds"
+    }
+    do throws(CallFailure) {
+      try WholeFile.write(bytes, to: use.path, overwrites: true)
+      use.isWritten = true
+      return nil
+    } catch { return MediaError(creating: error).message }
   }
 }
