@@ -7,12 +7,13 @@ noncopyable, or if another file extends it and the extension uses the property. 
 `private` and `fileprivate` properties, constants that are `public` or `package`, public fields of a
 value, and all fields of a plain value, which is one that no other file extends.
 
-Tests/open-state.txt lists the exceptions of today. A new one fails, and so does a line that is no
-longer needed, so that the list only becomes shorter. The number of `Type+Topic` files is limited too.
+Tests/open-state.txt lists the exceptions of today, and the number of files named `Type+Topic`, which
+are for conformances and bridges. A new exception fails, and so does a line that is no longer needed,
+so that the list only becomes shorter.
 
     Tests/check-state.py               checks the sources
+    Tests/check-state.py --shorten     removes from the list what is no longer needed
     Tests/check-state.py --table [N]   prints the N types with the most open properties
-    Tests/check-state.py --list        prints the list of exceptions
     Tests/check-state.py --self-test   checks the sources, and that planted properties are found
 """
 import collections
@@ -25,8 +26,7 @@ from source_text import TOKEN
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXCEPTIONS = ROOT / "Tests/open-state.txt"
-# Files whose name has a `+` are for conformances and bridges.
-MAXIMUM_TOPIC_FILES = 61
+TOPIC_FILES = "Type+Topic files: "
 TYPES = ("struct", "class", "actor", "enum")
 MODIFIERS = {
     "public", "package", "internal", "private", "fileprivate", "open", "static", "class", "final", "lazy",
@@ -209,26 +209,42 @@ def swift_files():
     return [(file, file.read_text()) for file in sorted((ROOT / "Sources").rglob("*.swift"))]
 
 
+def topic_files(sources):
+    return sum("+" in file.name for file, _ in sources)
+
+
 def exceptions():
-    return {line for line in EXCEPTIONS.read_text().splitlines() if line and line[0] != "#"}
+    """The properties that may be open, and the number of files that may be named Type+Topic."""
+    lines = [line for line in EXCEPTIONS.read_text().splitlines() if line and line[0] != "#"]
+    numbers = [int(line.removeprefix(TOPIC_FILES)) for line in lines if line.startswith(TOPIC_FILES)]
+    return {line for line in lines if not line.startswith(TOPIC_FILES)}, min(numbers, default=0)
+
+
+def shorten(sources):
+    """Removes from the list what is no longer needed; adds nothing."""
+    (allowed, maximum), names = exceptions(), names_of(open_properties(sources))
+    head = [line for line in EXCEPTIONS.read_text().splitlines() if line.startswith("#")]
+    EXCEPTIONS.write_text("\n".join([
+        *head, f"{TOPIC_FILES}{min(maximum, topic_files(sources))}", *sorted(allowed & names)]) + "\n")
 
 
 def names_of(found):
     return {f"{owner}.{name}" for owner, names in found.items() for name in names}
 
 
-def check(sources, allowed):
+def check(sources):
     """The faults of the sources, one line each."""
+    allowed, maximum = exceptions()
     names = names_of(open_properties(sources))
     faults = [f"{name} is used in another file: make it private, or split the type"
               for name in sorted(names - allowed)]
-    faults += [f"{name} is no longer open: remove it from {EXCEPTIONS.name}"
+    faults += [f"{name} is no longer open: run check-state.py --shorten"
                for name in sorted(allowed - names)]
-    topics = sum("+" in file.name for file, _ in sources)
-    if topics > MAXIMUM_TOPIC_FILES:
-        faults.append(f"{topics} files are named Type+Topic, {MAXIMUM_TOPIC_FILES} are allowed")
-    elif topics < MAXIMUM_TOPIC_FILES:
-        faults.append(f"only {topics} files are named Type+Topic: lower MAXIMUM_TOPIC_FILES")
+    topics = topic_files(sources)
+    if topics > maximum:
+        faults.append(f"{topics} files are named Type+Topic, {maximum} are allowed")
+    elif topics < maximum:
+        faults.append(f"only {topics} files are named Type+Topic: run check-state.py --shorten")
     return faults
 
 
@@ -264,8 +280,8 @@ def self_test():
 
 def main():
     sources = swift_files()
-    if "--list" in sys.argv:
-        print("\n".join(sorted(names_of(open_properties(sources)))))
+    if "--shorten" in sys.argv:
+        shorten(sources)
         return
     if "--table" in sys.argv:
         rest = sys.argv[sys.argv.index("--table") + 1:]
@@ -274,11 +290,11 @@ def main():
         for owner, names in rows[:int(rest[0]) if rest else len(rows)]:
             print(f"{len(names):4} {owner}: {', '.join(names)}")
         print(f"{sum(map(len, found.values()))} properties of {len(found)} types, "
-              f"{sum('+' in file.name for file, _ in sources)} files Type+Topic")
+              f"{topic_files(sources)} files Type+Topic")
         return
     if "--self-test" in sys.argv:
         self_test()
-    faults = check(sources, exceptions())
+    faults = check(sources)
     for fault in faults:
         print(f"check-state: {fault}", file=sys.stderr)
     sys.exit(1 if faults else 0)
