@@ -15,10 +15,11 @@ test: ## build everything and run every test
 test-full: ## run the long tests; GROUPS="soaks peers" chooses groups
 	Tests/run.sh --full $(GROUPS)
 
-lint: ## check format, language and imports
+lint: ## check format, language, imports and stored properties
 	swift format lint --strict --recursive --parallel Package.swift Sources Tests Samples
 	Tests/check-language.py --self-test
 	Tests/check-imports.py
+	Tests/check-state.py
 
 docs: build ## make the documentation in .build/docs and run its examples
 	Tests/check-docs.py .build/debug

@@ -106,6 +106,7 @@ step_packages() {
 step_format() {
   swift format lint --strict --recursive --parallel Package.swift Sources Tests Samples
   python3 Tests/check-imports.py
+  python3 Tests/check-state.py --self-test
   python3 Tests/check-language.py --self-test
   Tests/planted.sh --check
   Tests/check-manifest.sh

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+package import OvercrankMediaCore
 
 /// An open capture device of a sound card.
 ///
@@ -27,11 +28,11 @@ package struct AudioDevice: ~Copyable, Sendable {
   /// Opens a device without configuring it or starting the stream.
   ///
   /// - Parameter node: The card and device number.
-  /// - Throws: ``ALSAError`` with the operation `.open`.
-  package init(opening node: AudioNode) throws(ALSAError) {
+  /// - Throws: ``CallFailure`` with the operation `.open`.
+  package init(opening node: AudioNode) throws(CallFailure) {
     let calls = ALSASystem.calls
     var handle = AudioHandle()
-    try ALSAError.check(calls.open(node.hardwareName, &handle), .open, node.hardwareName)
+    try CallFailure.check(calls.open(node.hardwareName, &handle), .open, node.hardwareName)
     name = node.hardwareName
     self.calls = calls
     self.handle = handle
@@ -45,12 +46,12 @@ package struct AudioDevice: ~Copyable, Sendable {
   /// Returns the parameters that the device supports together with the fixed parameters of
   /// `choice`.
   ///
-  /// - Throws: ``ALSAError`` with the operation `.listFormats`.
+  /// - Throws: ``CallFailure`` with the operation `.listFormats`.
   package borrowing func abilities(
     choosing choice: AudioChoice = AudioChoice()
-  ) throws(ALSAError) -> AudioAbilities {
+  ) throws(CallFailure) -> AudioAbilities {
     var abilities = AudioAbilities()
-    try ALSAError.check(calls.abilities(handle, choice, &abilities), .listFormats, name)
+    try CallFailure.check(calls.abilities(handle, choice, &abilities), .listFormats, name)
     return abilities
   }
 
@@ -58,21 +59,21 @@ package struct AudioDevice: ~Copyable, Sendable {
   ///
   /// - Returns: The granted settings. Layout, channels and rate are as requested; the sizes may
   ///   differ.
-  /// - Throws: ``ALSAError`` with the operation `.setFormat`.
-  package borrowing func configure(_ settings: AudioSettings) throws(ALSAError) -> AudioSettings {
+  /// - Throws: ``CallFailure`` with the operation `.setFormat`.
+  package borrowing func configure(_ settings: AudioSettings) throws(CallFailure) -> AudioSettings {
     var granted = settings
-    try ALSAError.check(calls.configure(handle, &granted), .setFormat, name)
+    try CallFailure.check(calls.configure(handle, &granted), .setFormat, name)
     return granted
   }
 
   /// Starts the stream, also after an overrun.
   ///
-  /// - Throws: ``ALSAError`` with the operation that the caller passes.
+  /// - Throws: ``CallFailure`` with the operation that the caller passes.
   package borrowing func start(
-    _ operation: ALSAError.Operation = .start
-  ) throws(ALSAError) {
-    try ALSAError.check(calls.prepare(handle), operation, name)
-    try ALSAError.check(calls.start(handle), operation, name)
+    _ operation: AudioOperation = .start
+  ) throws(CallFailure) {
+    try CallFailure.check(calls.prepare(handle), operation, name)
+    try CallFailure.check(calls.start(handle), operation, name)
   }
 
   /// Stops the stream immediately.
@@ -87,8 +88,8 @@ package struct AudioDevice: ~Copyable, Sendable {
   /// If the driver cannot resume, restarts the device.
   ///
   /// - Returns: True if the stream runs, false if the device is still suspended.
-  /// - Throws: ``ALSAError`` with the operation `.recover`.
-  package borrowing func resume() throws(ALSAError) -> Bool {
+  /// - Throws: ``CallFailure`` with the operation `.recover`.
+  package borrowing func resume() throws(CallFailure) -> Bool {
     let result = calls.resume(handle)
     if result == -EAGAIN { return false }
     if result < 0 { try start(.recover) }
@@ -97,16 +98,16 @@ package struct AudioDevice: ~Copyable, Sendable {
 
   /// Waits for one period of samples.
   ///
-  /// - Throws: ``ALSAError`` with the operation `.wait`. The reason is `.unplugged` or `.other`.
-  package borrowing func wait(milliseconds: Int32) throws(ALSAError) -> Arrival {
+  /// - Throws: ``CallFailure`` with the operation `.wait`. The kind is `.unplugged` or `.other`.
+  package borrowing func wait(milliseconds: Int32) throws(CallFailure) -> Arrival {
     let result = calls.wait(handle, milliseconds: milliseconds)
     if result == 0 || result == -EINTR { return .none }
     if let loss = Self.loss(result) { return loss }
-    try ALSAError.check(preciseCode(result), .wait, name)
+    try CallFailure.check(preciseCode(result), .wait, name)
     var (available, time): (Int, Int64) = (0, 0)
     let stamped = calls.timestamp(handle, available: &available, nanoseconds: &time)
     if let loss = Self.loss(stamped) { return loss }
-    try ALSAError.check(stamped, .wait, name)
+    try CallFailure.check(stamped, .wait, name)
     return available > 0 ? .samples(available: available, nanoseconds: time) : .none
   }
 
@@ -114,16 +115,16 @@ package struct AudioDevice: ~Copyable, Sendable {
   ///
   /// - Returns: The number of samples per channel that were read, and the overrun or suspension
   ///   that prevented the read, or nil if nothing prevented it.
-  /// - Throws: ``ALSAError`` with the operation `.read`. The reason is `.unplugged` or `.other`.
+  /// - Throws: ``CallFailure`` with the operation `.read`. The kind is `.unplugged` or `.other`.
   package borrowing func read(
     into memory: UnsafeMutableRawPointer, count: Int
-  ) throws(ALSAError) -> (count: Int, loss: Arrival?) {
+  ) throws(CallFailure) -> (count: Int, loss: Arrival?) {
     let result = calls.read(handle, into: memory, count: count)
     if result >= 0 { return (result, nil) }
     let code = CInt(clamping: result)
     if code == -EAGAIN { return (0, nil) }
     if let loss = Self.loss(code) { return (0, loss) }
-    throw ALSAError(.read, name, code: -preciseCode(code))
+    throw CallFailure(.read, name, code: -preciseCode(code))
   }
 
   /// Returns the error code of a failed call, or a more precise error code.

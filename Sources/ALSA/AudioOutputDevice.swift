@@ -3,6 +3,7 @@
 import CALSA
 import Glibc
 import OvercrankLinuxSystem
+package import OvercrankMediaCore
 
 /// The calls that reach playback devices: those of ALSA's library, or those of a simulated device.
 ///
@@ -94,11 +95,11 @@ package struct AudioOutputDevice: ~Copyable, Sendable {
 
   /// Opens a device by its ALSA name, such as `default`.
   ///
-  /// - Throws: ``ALSAError`` with the operation `.open`.
-  package init(opening name: String) throws(ALSAError) {
+  /// - Throws: ``CallFailure`` with the operation `.open`.
+  package init(opening name: String) throws(CallFailure) {
     let calls = ALSASystem.outputCalls
     var handle = AudioHandle()
-    try ALSAError.check(calls.openOutput(name, &handle), .open, name)
+    try CallFailure.check(calls.openOutput(name, &handle), .open, name)
     self.name = name
     self.calls = calls
     self.handle = handle
@@ -110,33 +111,33 @@ package struct AudioOutputDevice: ~Copyable, Sendable {
   ///
   /// - Returns: The granted settings. Layout, channels and rate are as requested; the sizes may
   ///   differ.
-  /// - Throws: ``ALSAError`` with the operation `.setFormat`.
-  package borrowing func configure(_ settings: AudioSettings) throws(ALSAError) -> AudioSettings {
+  /// - Throws: ``CallFailure`` with the operation `.setFormat`.
+  package borrowing func configure(_ settings: AudioSettings) throws(CallFailure) -> AudioSettings {
     var granted = settings
-    try ALSAError.check(calls.configure(handle, &granted), .setFormat, name)
-    try ALSAError.check(calls.prepare(handle), .start, name)
+    try CallFailure.check(calls.configure(handle, &granted), .setFormat, name)
+    try CallFailure.check(calls.prepare(handle), .start, name)
     return granted
   }
 
   /// Waits until one period is free, or until the timeout.
   ///
-  /// - Throws: ``ALSAError`` with the operation `.wait`.
-  package borrowing func wait(milliseconds: Int32) throws(ALSAError) {
+  /// - Throws: ``CallFailure`` with the operation `.wait`.
+  package borrowing func wait(milliseconds: Int32) throws(CallFailure) {
     let result = calls.wait(handle, milliseconds: milliseconds)
     guard result < 0, result != -EINTR, result != -EPIPE, result != -ESTRPIPE else { return }
-    try ALSAError.check(result, .wait, name)
+    try CallFailure.check(result, .wait, name)
   }
 
   /// Returns the number of samples per channel that the ring buffer has space for; nil after the
   /// device ran out of samples.
   ///
-  /// - Throws: ``ALSAError`` with the operation `.wait`.
-  package borrowing func available() throws(ALSAError) -> Int? {
+  /// - Throws: ``CallFailure`` with the operation `.wait`.
+  package borrowing func available() throws(CallFailure) -> Int? {
     let result = calls.available(handle)
     if result >= 0 { return result }
     let code = CInt(clamping: result)
     if code == -EPIPE || code == -ESTRPIPE { return nil }
-    throw ALSAError(.wait, name, code: -code)
+    throw CallFailure(.wait, name, code: -code)
   }
 
   /// Returns the delay until a sample written now is heard, as a number of samples per channel, and
@@ -151,10 +152,10 @@ package struct AudioOutputDevice: ~Copyable, Sendable {
 
   /// Writes interleaved samples.
   ///
-  /// - Throws: ``ALSAError`` with the operation `.write`. The reason is `.unplugged` or `.other`.
+  /// - Throws: ``CallFailure`` with the operation `.write`. The kind is `.unplugged` or `.other`.
   package borrowing func write(
     _ memory: UnsafeRawPointer, count: Int
-  ) throws(ALSAError) -> Progress {
+  ) throws(CallFailure) -> Progress {
     let result = calls.write(handle, memory, count: count)
     if result >= 0 { return .written(result) }
     let code = CInt(clamping: result)
@@ -162,9 +163,9 @@ package struct AudioOutputDevice: ~Copyable, Sendable {
     case -EAGAIN, -EINTR: return .written(0)
     case -ESTRPIPE where calls.resume(handle) == -EAGAIN: return .written(0)
     case -EPIPE, -ESTRPIPE:
-      try ALSAError.check(calls.prepare(handle), .recover, name)
+      try CallFailure.check(calls.prepare(handle), .recover, name)
       return .underrun
-    default: throw ALSAError(.write, name, code: -code)
+    default: throw CallFailure(.write, name, code: -code)
     }
   }
 

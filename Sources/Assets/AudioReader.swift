@@ -99,14 +99,14 @@ package struct AudioReader: ~Copyable {
     guard seeks, start > track.startSample + Self.runUp(track),
       let ticks = track.ticks(atSample: start)
     else { return }
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       try source.seek(to: ticks)
       placement = start + Self.runUp(track) / 2
     } catch { source = try PacketSource.open(asset, track.format) }
   }
 
   private mutating func decode(upTo end: Int64) throws(MediaError) {
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       while bufferEnd < end, !isAtEnd {
         guard let frame = try nextFrame() else {
           isAtEnd = true
@@ -122,9 +122,9 @@ package struct AudioReader: ~Copyable {
   ///
   /// If the container says that bytes are missing, a packet that cannot be decoded is left out. The
   /// next block has its own time, so that the gap is silent.
-  private mutating func nextFrame() throws(LibAVError) -> MediaFrame? {
+  private mutating func nextFrame() throws(CallFailure) -> MediaFrame? {
     while true {
-      do throws(LibAVError) { return try source.nextFrame() } catch {
+      do throws(CallFailure) { return try source.nextFrame() } catch {
         guard asset.lacksBytes, error.isDamage else { throw error }
       }
     }
@@ -136,9 +136,9 @@ package struct AudioReader: ~Copyable {
   /// samples. In such a file, a deviation of up to 5 ms is ignored, and the block follows the
   /// previous one without a gap. The blocks of Vorbis have different lengths, and some programs
   /// state the times of their ends. A deviation of up to the longest block is therefore ignored.
-  private mutating func append(_ frame: MediaFrame) throws(LibAVError) {
+  private mutating func append(_ frame: MediaFrame) throws(CallFailure) {
     guard var samples = frame.samples(), !samples.isEmpty else {
-      throw LibAVError("decode the audio of", asset.path, code: -22)
+      throw CallFailure("decode the audio of", asset.path, code: -22)
     }
     let continues = try convert(&samples, rate: frame.sampleRate)
     if continues {
@@ -182,28 +182,28 @@ package struct AudioReader: ~Copyable {
   /// - Returns: True if the block continues a resampled block, so that its position is known.
   private mutating func convert(
     _ samples: inout [[Float]], rate: Int
-  ) throws(LibAVError) -> Bool {
+  ) throws(CallFailure) -> Bool {
     let isPlain = rate == track.sampleRate && samples.count == track.channelCount
     if conversion?.fits(samples, rate: rate) != true { try endConversion() }
     guard !isPlain, rate > 0 else { return false }
     let continues = conversion?.resamples == true
-    do throws(ResamplerError) {
+    do throws(CallFailure) {
       if conversion == nil {
         conversion = try BlockConversion(from: rate, channelCount: samples.count, to: track)
       }
       samples = try conversion?.converted(samples) ?? samples
-    } catch { throw LibAVError("convert the audio of", asset.path, code: error.code) }
+    } catch { throw error.attributed(to: "convert the audio of", asset.path) }
     return continues
   }
 
   /// Ends the current conversion, and appends the samples that are still in its resampler.
-  private mutating func endConversion() throws(LibAVError) {
+  private mutating func endConversion() throws(CallFailure) {
     guard conversion != nil else { return }
-    do throws(ResamplerError) {
+    do throws(CallFailure) {
       if placement == nil, let rest = try conversion?.rest(), rest.count == buffer.count {
         for channel in buffer.indices { buffer[channel] += rest[channel] }
       }
-    } catch { throw LibAVError("convert the audio of", asset.path, code: error.code) }
+    } catch { throw error.attributed(to: "convert the audio of", asset.path) }
     conversion = nil
   }
 
@@ -230,7 +230,7 @@ private struct BlockConversion: ~Copyable {
 
   var resamples: Bool { inputRate != outputRate }
 
-  init(from rate: Int, channelCount: Int, to track: AudioTrack) throws(ResamplerError) {
+  init(from rate: Int, channelCount: Int, to track: AudioTrack) throws(CallFailure) {
     (inputRate, outputRate) = (rate, track.sampleRate)
     (inputCount, outputCount) = (channelCount, track.channelCount)
     mixer = ChannelMixer(from: inputCount, to: outputCount)
@@ -247,7 +247,7 @@ private struct BlockConversion: ~Copyable {
     rate == inputRate && samples.count == inputCount
   }
 
-  mutating func converted(_ samples: [[Float]]) throws(ResamplerError) -> [[Float]] {
+  mutating func converted(_ samples: [[Float]]) throws(CallFailure) -> [[Float]] {
     let mixed = mixer.mixed(samples)
     guard resamples else { return mixed }
     takenCount += samples.first?.count ?? 0
@@ -257,7 +257,7 @@ private struct BlockConversion: ~Copyable {
   }
 
   /// The samples that remain in the resampler's filter after the last block.
-  mutating func rest() throws(ResamplerError) -> [[Float]]? {
+  mutating func rest() throws(CallFailure) -> [[Float]]? {
     guard let length = resampler?.filterLength else { return nil }
     let silence = Array(repeating: [Float](repeating: 0, count: length), count: outputCount)
     let count = Int(Int128(takenCount) * Int128(outputRate) / Int128(inputRate)) - givenCount

@@ -51,7 +51,7 @@ struct ConvertedAudio: ~Copyable {
     if inputStep == outputStep {
       return mixer.mixed(try reader.samples(from: start, count: count))
     }
-    do throws(ResamplerError) {
+    do throws(CallFailure) {
       if resampler == nil { try restart(at: start) }
       if start < bufferStart || start > bufferEnd + Int64(4 * Self.blockLength) {
         try restart(at: start)
@@ -62,7 +62,7 @@ struct ConvertedAudio: ~Copyable {
       let block = mixer.mixed(try reader.samples(from: nextSample, count: Self.blockLength))
       nextSample += Int64(Self.blockLength)
       let converted: [[Float]]?
-      do throws(ResamplerError) { converted = try resampler?.convert(block) } catch {
+      do throws(CallFailure) { converted = try resampler?.convert(block) } catch {
         throw Self.failed(error)
       }
       guard let converted, converted.count == channelCount else { break }
@@ -82,7 +82,7 @@ struct ConvertedAudio: ~Copyable {
   ///
   /// Only every `outputStep`-th converted sample has the same time as a source sample. Conversion
   /// starts at such a sample, early enough for the resampler's filter to be filled at the position.
-  private mutating func restart(at position: Int64) throws(ResamplerError) {
+  private mutating func restart(at position: Int64) throws(CallFailure) {
     let resampler = try Resampler(
       inputRate: Int32(clamping: inputStep), outputRate: Int32(clamping: outputStep),
       channelCount: channelCount)
@@ -95,7 +95,7 @@ struct ConvertedAudio: ~Copyable {
     self.resampler = consume resampler
   }
 
-  private static func failed(_ error: ResamplerError) -> MediaError {
-    MediaError(.invalidData, error.description)
+  private static func failed(_ error: CallFailure) -> MediaError {
+    MediaError(error, at: CallStage(other: .init(.invalidData)))
   }
 }

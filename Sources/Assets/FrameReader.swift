@@ -13,7 +13,7 @@ public struct FrameReader: ~Copyable {
   /// The index of the frame that the decoder returns next, in presentation order.
   ///
   /// Nil if unknown.
-  var nextIndex: Int?
+  private var nextIndex: Int?
   /// The last frame returned.
   ///
   /// It is kept, because callers often request the same frame again.
@@ -26,8 +26,8 @@ public struct FrameReader: ~Copyable {
   /// Converts decoded frames to the pixel format of the caller's buffer.
   ///
   /// `converterFormat` is the format for which the converter was created.
-  var converter: FrameConverter?
-  var converterFormat: PixelFormat?
+  private var converter: FrameConverter?
+  private var converterFormat: PixelFormat?
   private let threadCount: Int
   /// The number of packets that were sent to decoders before the file was last reopened.
   private var retiredPacketCount = 0
@@ -189,7 +189,7 @@ public struct FrameReader: ~Copyable {
     }
     while true {
       let next: MediaFrame?
-      do throws(LibAVError) { next = try source.nextFrame(from: start, isWanted) } catch {
+      do throws(CallFailure) { next = try source.nextFrame(from: start, isWanted) } catch {
         // Only the frame of a damaged packet is lost. Later frames may still be decodable, so
         // decoding continues.
         guard error.isDamage else { throw MediaError(reading: error) }
@@ -230,7 +230,7 @@ public struct FrameReader: ~Copyable {
     let entry = frames.entries[index]
     // MOV seeks by decode time, other containers by presentation time.
     let stored = asset.container == "mov" && frames.madeTicks == nil ? entry.decodeTicks : nil
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       if entry.isKeyFrame, let stored {
         if try source.seek(toKeyFrameDecodedAt: stored) || entry.decodeIndex > 0 { return }
       } else if entry.decodeIndex > 0, canSeek {
@@ -261,5 +261,173 @@ extension FrameTable {
       entries[position].ticks == scaled
     else { return nil }
     return position
+  }
+}
+
+extension FrameReader {
+  /// Decodes the frames in a range in one pass, in ascending order.
+  ///
+  /// Reverse playback needs many frames of one group. If each frame were requested separately, the
+  /// group would be decoded from its key frame every time.
+  ///
+  /// Frames that cannot be decoded are left out.
+  ///
+  /// - Parameters:
+  ///   - range: The indices of the first and the last frame.
+  ///   - isWanted: Returns true for frames that `body` needs. Other frames are decoded only if a
+  ///     wanted frame depends on them.
+  ///   - neighborCount: The number of frames before the range that `body` also receives if they are
+  ///     decoded anyway.
+  ///   - shouldContinue: Called after each decoded frame, including those that `body` does not
+  ///     receive. Returns false to stop.
+  ///   - body: Receives each wanted frame. Returns true to continue and false to stop.
+  /// - Throws: `MediaError` with `.outsideSource` for an index out of range, or for an error while
+  ///   the file is read.
+  package mutating func readFrames(
+    in range: ClosedRange<Int>, wanted isWanted: (Int) -> Bool, neighborCount: Int = 0,
+    shouldContinue: () -> Bool = { true }, _ body: (_ index: Int, _ frame: MediaFrame) -> Bool
+  ) throws(MediaError) {
+    guard track.frames.entries.indices.contains(range.lowerBound),
+      track.frames.entries.indices.contains(range.upperBound)
+    else {
+      throw MediaError(
+        .outsideSource, "the video has no frames \(range.lowerBound) to \(range.upperBound)",
+        recovery: "choose from its \(track.frameCount) frames, counted from 0")
+    }
+    var start = range.lowerBound
+    if !isAhead(start) {
+      start = keyFrame(before: start)
+      try seek(to: start)
+    }
+    if try pass(range, isWanted, neighborCount, shouldContinue, body) || start == 0 { return }
+    // The key frame may be marked wrongly, or the seek may have ended after it. The second attempt
+    // starts at the previous key frame.
+    try seek(to: keyFrame(before: max(0, start - 1)))
+    _ = try pass(range, isWanted, neighborCount, shouldContinue, body)
+  }
+
+  /// Continues decoding to the end of a range.
+  ///
+  /// Returns true if the decoder returned a frame of the range or was stopped, and false otherwise.
+  private mutating func pass(
+    _ range: ClosedRange<Int>, _ isWanted: (Int) -> Bool, _ neighborCount: Int,
+    _ shouldContinue: () -> Bool, _ body: (Int, MediaFrame) -> Bool
+  ) throws(MediaError) -> Bool {
+    let frames = track.frames
+    // The decoder needs packets after the last frame of the range before it returns that frame.
+    // Frames after the range therefore count as wanted.
+    let isNeeded = { (ticks: Int64) -> Bool in
+      guard let index = frames.index(ofFileTicks: ticks) else { return true }
+      return index > range.upperBound || index >= range.lowerBound && isWanted(index)
+    }
+    var isFound = false
+    while true {
+      let next: MediaFrame?
+      do throws(CallFailure) {
+        next = try withoutActuallyEscaping(isNeeded) { (isNeeded) throws(CallFailure) in
+          try source.nextFrame(from: frames.fileTicks(of: range.lowerBound), isNeeded)
+        }
+      } catch {
+        // Only the frame of a damaged packet is lost. Later frames may still be decodable.
+        guard error.isDamage else { throw MediaError(reading: error) }
+        continue
+      }
+      guard let frame = next else { break }
+      guard let ticks = frame.pts, let index = frames.index(ofFileTicks: ticks) else { continue }
+      nextIndex = index + 1
+      if index > range.upperBound { return isFound }
+      let isNeighbor = (range.lowerBound - neighborCount..<range.lowerBound).contains(index)
+      if isNeighbor, !body(index, frame) { return true }
+      if index >= range.lowerBound {
+        isFound = true
+        if isWanted(index), !body(index, frame) { return true }
+      }
+      if index == range.upperBound || !shouldContinue() { return true }
+    }
+    nextIndex = nil
+    return isFound
+  }
+}
+
+extension FrameReader {
+  /// Decodes the frame shown at a time.
+  ///
+  /// - Parameters:
+  ///   - time: The time in the asset.
+  ///   - format: The pixel format of the result.
+  /// - Returns: The frame in its stored size, not rotated.
+  /// - Throws: `MediaError` as ``index(at:)`` and ``copyFrame(at:into:)`` do.
+  public mutating func pixelBuffer(
+    at time: MediaTime, as format: PixelFormat = .bgra
+  ) throws(MediaError) -> PixelBuffer {
+    try pixelBuffer(ofFrame: index(at: time), as: format)
+  }
+
+  /// Decodes a frame by its index in presentation order, from 0.
+  ///
+  /// - Parameters:
+  ///   - index: The index of the frame.
+  ///   - format: The pixel format of the result.
+  /// - Returns: The frame in its stored size, not rotated.
+  /// - Throws: `MediaError` as ``copyFrame(at:into:)`` does.
+  public mutating func pixelBuffer(
+    ofFrame index: Int, as format: PixelFormat = .bgra
+  ) throws(MediaError) -> PixelBuffer {
+    var buffer = PixelBuffer(format: format)
+    try copyFrame(at: index, into: &buffer)
+    return buffer
+  }
+
+  /// Decodes a frame into an existing buffer, in the buffer's pixel format and the frame's stored
+  /// size.
+  ///
+  /// The frame is not rotated. The result has video range in 4:2:0 formats, and full range in RGB
+  /// and gray. If the buffer already has the frame's size, its memory is reused. The previous
+  /// content of the buffer is lost even if decoding fails.
+  ///
+  /// - Parameters:
+  ///   - index: The index in presentation order, from 0.
+  ///   - buffer: The destination.
+  /// - Throws: `MediaError` with `.outsideSource` for an index out of range, `.invalidData` for a
+  ///   frame that cannot be decoded, `.notConvertible` for a format that libswscale does not
+  ///   support.
+  public mutating func copyFrame(
+    at index: Int, into buffer: inout PixelBuffer
+  ) throws(MediaError) {
+    let frame = try mediaFrame(at: index)
+    if converterFormat != buffer.format {
+      converter = try FrameConverter(frames: buffer.format)
+      converterFormat = buffer.format
+    }
+    do throws(CallFailure) { try converter?.convert(frame).copy(into: &buffer) } catch {
+      throw MediaError(reading: error)
+    }
+  }
+}
+
+extension FrameConverter {
+  /// Creates a converter for an asset's frames.
+  ///
+  /// - Throws: `MediaError` with `.notConvertible` for a format that libswscale does not support.
+  init(frames format: PixelFormat, isFullRange: Bool = false) throws(MediaError) {
+    do throws(CallFailure) { try self.init(to: format, yuvIsFullRange: isFullRange) } catch {
+      throw MediaError(
+        .notConvertible, "frames cannot be converted to \(format.rawValue)",
+        recovery: "choose a format such as bgra, rgb24, gray, yuv420p or nv12")
+    }
+  }
+}
+
+extension MediaFrame {
+  /// Converts a decoded frame to pixels, in its stored size.
+  ///
+  /// - Throws: `MediaError` with `.notConvertible` for a format that libswscale does not support.
+  package func pixelBuffer(as format: PixelFormat) throws(MediaError) -> PixelBuffer {
+    var buffer = PixelBuffer(format: format)
+    var converter = try FrameConverter(frames: format)
+    do throws(CallFailure) { try converter.convert(self).copy(into: &buffer) } catch {
+      throw MediaError(reading: error)
+    }
+    return buffer
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
+import OvercrankMediaCore
 
 /// Measures the last packet of an audio track in a file that does not state the packet's duration.
 enum LastAudioPacket {
@@ -20,7 +21,7 @@ enum LastAudioPacket {
 
   private static func decodedCount(
     _ index: AssetIndex, _ track: TrackFormat, _ ticks: Int64
-  ) throws(LibAVError) -> Int64? {
+  ) throws(CallFailure) -> Int64? {
     var demuxer = try Demuxer(opening: index.path)
     demuxer.corrections = index.corrections
     // If the container cannot seek, the error is ignored, and reading begins at the start of the

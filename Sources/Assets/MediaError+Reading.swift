@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-package import OvercrankLibAV
+import OvercrankLibAV
 package import OvercrankMediaCore
 
 extension MediaError {
-  /// Converts a libav error that occurred while a file was read.
-  package init(reading error: LibAVError) {
-    guard !error.isCancelled else {
+  /// Converts an error of libav or of the system that occurred while a file was read.
+  package init(reading error: CallFailure) {
+    guard error.kind != .cancelled else {
       self = .readingCancelled(error.subject, cause: error.cause)
       return
     }
@@ -27,7 +27,7 @@ extension MediaError {
         recovery: "choose the movie itself", cause: error.cause)
       return
     }
-    switch error.systemErrorNumber {
+    switch error.systemNumber {
     case ESPIPE:
       self.init(
         .invalidData, "\(error.subject) is not a regular file and can be read only once",
@@ -40,16 +40,7 @@ extension MediaError {
       return
     default: break
     }
-    let code: Code =
-      switch error.systemErrorNumber {
-      case ENOENT: .fileNotFound
-      case EACCES, EPERM: .noPermission
-      case EIO: .readFailed
-      default: .invalidData
-      }
-    self.init(
-      code, error.description, recovery: "check that it is a movie file that plays",
-      cause: error.cause)
+    self.init(error, at: .reading)
   }
 
   /// Creates the error for a file whose reading was cancelled.
@@ -70,4 +61,14 @@ extension MediaError {
       .invalidData, "\(path) \(why)",
       recovery: "choose a movie file")
   }
+}
+
+extension CallStage {
+  /// Reading a movie.
+  fileprivate static let reading = CallStage(
+    [
+      .notFound: Row(.fileNotFound, playable), .noPermission: Row(.noPermission, playable),
+      .transferFailed: Row(.readFailed, playable),
+    ], other: Row(.invalidData, playable))
+  private static let playable: Recovery = "check that it is a movie file that plays"
 }

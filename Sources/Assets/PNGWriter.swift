@@ -24,7 +24,7 @@ public struct PNGWriter: ~Copyable {
   ) throws(MediaError) -> [UInt8] {
     let frame = try reader.mediaFrame(at: index)
     let rotation = appliesRotation ? reader.frameRotation : .none
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       return try converter.convert(frame).rotated(by: rotation).pngBytes()
     } catch {
       throw MediaError(reading: error)

@@ -2,7 +2,7 @@
 
 import Algorithms
 package import OvercrankLibAV
-import OvercrankMediaCore
+package import OvercrankMediaCore
 
 /// Reads an asset's video packets by their index in decode order.
 ///
@@ -33,8 +33,8 @@ package final class PacketCursor {
 
   /// The packet at an index in decode order, or nil if the file ends before that packet.
   ///
-  /// - Throws: `LibAVError` if the file cannot be read.
-  package func packet(at index: Int) throws(LibAVError) -> Packet? {
+  /// - Throws: `CallFailure` if the file cannot be read.
+  package func packet(at index: Int) throws(CallFailure) -> Packet? {
     if let packet = kept[index] { return packet }
     if demuxer == nil { try restart() }
     if index < next {
@@ -60,7 +60,7 @@ package final class PacketCursor {
     return nil
   }
 
-  private func restart() throws(LibAVError) {
+  private func restart() throws(CallFailure) {
     // Probing reads packets to find tracks. MOV and MP4 list all tracks in their header, so only
     // other containers need probing.
     let opened = try asset.demuxer(probes: asset.container != "mov")
@@ -77,14 +77,14 @@ package final class PacketCursor {
   ///
   /// Corrupt packets are skipped, as in the asset's index, so that the decode indices agree with
   /// the index.
-  private func nextPacket() throws(LibAVError) -> Packet? {
+  private func nextPacket() throws(CallFailure) -> Packet? {
     while let packet = try demuxer?.nextPacket() {
       if packet.trackIndex == asset.videoTrack?.format.index, !packet.isCorrupt { return packet }
     }
     return nil
   }
 
-  private func seek(to index: Int) throws(LibAVError) {
+  private func seek(to index: Int) throws(CallFailure) {
     guard index > 0, index < decodeTicks.count, let track = asset.videoTrack?.format.index else {
       return try restart()
     }

@@ -30,7 +30,7 @@ struct PacketSource: ~Copyable {
   private init(
     _ asset: Asset, _ track: TrackFormat, madeTicks: [Int64]?, readsAsStored: Bool,
     threadCount: Int
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     let demuxer = try asset.demuxer(probes: !readsAsStored)
     if readsAsStored { demuxer.readAsStored() }
     var decoder = try Decoder(
@@ -50,7 +50,7 @@ struct PacketSource: ~Copyable {
   static func open(
     _ asset: Asset, _ track: TrackFormat, threadCount: Int = 0
   ) throws(MediaError) -> PacketSource {
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       let video = asset.videoTrack
       let made = video?.format.index == track.index ? video?.frames.madeTicks : nil
       // The asset already has the codec parameters. In a MOV file where each packet is one frame,
@@ -67,7 +67,7 @@ struct PacketSource: ~Copyable {
   ///
   /// Not supported if presentation times are derived. The packets are then identified by their
   /// number from the start, which is unknown after a seek.
-  mutating func seek(to ticks: Int64) throws(LibAVError) {
+  mutating func seek(to ticks: Int64) throws(CallFailure) {
     try demuxer.seek(track: track, toKeyFrameBefore: ticks)
     restart()
   }
@@ -86,7 +86,7 @@ struct PacketSource: ~Copyable {
   /// once for each open file.
   ///
   /// - Returns: True if the next packet is the key frame, and false if it may be another one.
-  mutating func seek(toKeyFrameDecodedAt ticks: Int64) throws(LibAVError) -> Bool {
+  mutating func seek(toKeyFrameDecodedAt ticks: Int64) throws(CallFailure) -> Bool {
     restart()
     let (target, overflow) = ticks.addingReportingOverflow(seekOffset)
     guard !overflow else { return false }
@@ -113,9 +113,9 @@ struct PacketSource: ~Copyable {
   /// Reads the next packet of the track in advance, and returns its decode time.
   ///
   /// Returns nil at the end of the file, and for a damaged packet.
-  private mutating func holdNext() throws(LibAVError) -> Int64? {
+  private mutating func holdNext() throws(CallFailure) -> Int64? {
     held = nil
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       while let packet = try demuxer.nextPacket() {
         guard packet.trackIndex == track, !packet.isCorrupt else { continue }
         held = packet
@@ -127,7 +127,7 @@ struct PacketSource: ~Copyable {
     return nil
   }
 
-  private mutating func nextPacket() throws(LibAVError) -> Packet? {
+  private mutating func nextPacket() throws(CallFailure) -> Packet? {
     guard let packet = held else { return try demuxer.nextPacket() }
     held = nil
     return packet
@@ -140,7 +140,7 @@ struct PacketSource: ~Copyable {
   /// unwanted frames that no other frame references are skipped.
   mutating func nextFrame(
     from start: Int64 = .min, _ isWanted: (Int64) -> Bool = { _ in true }
-  ) throws(LibAVError) -> MediaFrame? {
+  ) throws(CallFailure) -> MediaFrame? {
     while true {
       if let frame = try decoder.nextFrame() { return frame }
       if isDrained { return nil }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
+import OvercrankMediaCore
 
 /// Derives the presentation order of a track whose packets lack presentation times.
 ///
@@ -20,8 +21,8 @@ struct PresentationOrder {
   ///   - path: The path of the file.
   ///   - track: The track.
   ///   - count: The number of packets in the track.
-  /// - Throws: `LibAVError` if the file cannot be read or decoded.
-  init(_ path: String, _ track: TrackFormat, count: Int) throws(LibAVError) {
+  /// - Throws: `CallFailure` if the file cannot be read or decoded.
+  init(_ path: String, _ track: TrackFormat, count: Int) throws(CallFailure) {
     if track.parameters.isIntraOnly {
       shown = Array(0..<count)
       return
@@ -41,7 +42,7 @@ struct PresentationOrder {
       if let packet {
         guard packet.trackIndex == track.index, !packet.isCorrupt else { continue }
         defer { sent += 1 }
-        do throws(LibAVError) { try decoder.send(try packet.shown(at: Int64(sent))) } catch {
+        do throws(CallFailure) { try decoder.send(try packet.shown(at: Int64(sent))) } catch {
           // A damaged packet produces no frame.
           guard error.isDamage else { throw error }
         }
@@ -62,9 +63,9 @@ struct PresentationOrder {
   /// The next frame, or nil at the end.
   ///
   /// Packets that cannot be decoded are skipped.
-  private static func next(_ decoder: inout Decoder) throws(LibAVError) -> MediaFrame? {
+  private static func next(_ decoder: inout Decoder) throws(CallFailure) -> MediaFrame? {
     while true {
-      do throws(LibAVError) { return try decoder.nextFrame() } catch {
+      do throws(CallFailure) { return try decoder.nextFrame() } catch {
         guard error.isDamage else { throw error }
       }
     }

@@ -29,7 +29,7 @@ public struct RawFrameSequence: ~Copyable {
     public let byteCount: Int
     private let image: MediaFrame?
 
-    init(_ index: Int, _ image: MediaFrame?, isUndecodable: Bool) throws(LibAVError) {
+    init(_ index: Int, _ image: MediaFrame?, isUndecodable: Bool) throws(CallFailure) {
       (self.index, self.image, self.isUndecodable) = (index, image, isUndecodable)
       (width, height) = (image?.width ?? 0, image?.height ?? 0)
       byteCount = try image?.packedByteCount() ?? 0
@@ -51,7 +51,7 @@ public struct RawFrameSequence: ~Copyable {
     ///
     /// - Throws: The error of the function, or `MediaError` if memory is exhausted.
     package func withParts(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
-      do { try image?.withPackedParts(body) } catch let error as LibAVError {
+      do { try image?.withPackedParts(body) } catch let error as CallFailure {
         throw MediaError(reading: error)
       }
     }
@@ -142,16 +142,13 @@ private struct FrameWorker: Sendable {
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if the system cannot create a thread.
   func start() throws(MediaError) {
-    do throws(SystemError) {
+    try CallStage.resources.converting { () throws(CallFailure) in
       try BlockingThread {
         defer { decoded.end() }
         for index in indices {
           guard decoded.put(decoder.frame(index)) else { return }
         }
       }.detach()
-    } catch {
-      throw MediaError(
-        .outOfMemory, error.description, recovery: "close other programs and try again")
     }
   }
 }
@@ -192,7 +189,7 @@ private final class FrameDecoder: Sendable {
           guard skips, state.reader.undecodableFrames.contains(index) else { throw error }
         }
         let isUndecodable = state.reader.undecodableFrames.contains(index)
-        do throws(LibAVError) {
+        do throws(CallFailure) {
           return .success(
             try RawFrameSequence.Element(index, image, isUndecodable: isUndecodable))
         } catch { throw MediaError(reading: error) }

@@ -36,7 +36,7 @@ public struct RawFrameWriter: ~Copyable {
     of index: Int, from reader: inout FrameReader
   ) throws(MediaError) -> [UInt8] {
     let image = try image(of: index, from: &reader)
-    do throws(LibAVError) { return try image.packedBytes() } catch {
+    do throws(CallFailure) { return try image.packedBytes() } catch {
       throw MediaError(reading: error)
     }
   }
@@ -51,7 +51,7 @@ public struct RawFrameWriter: ~Copyable {
   ) throws(MediaError) -> MediaFrame {
     let frame = try reader.mediaFrame(at: index)
     let rotation = appliesRotation ? reader.frameRotation : .none
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       let image = try converter.convert(frame).rotated(by: rotation)
       (frameWidth, frameHeight) = (image.width, image.height)
       return image

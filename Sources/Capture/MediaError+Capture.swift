@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankDeviceDiscovery
-package import OvercrankLinuxSystem
 public import OvercrankMediaCore
-import OvercrankV4L2
 
 extension MediaError.Code {
   /// The device rejected the mode or selected another mode.
@@ -30,35 +28,20 @@ extension MediaError.Code {
   public static let badConfiguration = Self(rawValue: "bad_configuration")
 }
 
-extension MediaError {
-  /// Converts a V4L2 error from opening, configuring or streaming a device.
-  init(capturing error: DeviceError) {
-    let code: Code =
-      switch error.reason {
-      case .noPermission: .noPermission
-      case .busy: .deviceBusy
-      case .unplugged, .notFound, .notAVideoDevice: .deviceLost
-      case .noBandwidth, .notSupported: .modeRefused
-      case .outOfRange: .controlOutOfRange
-      case .readOnly: .controlReadOnly
-      case .outOfMemory: .outOfMemory
-      case .noSignal, .unstableSignal, .signalOutOfRange, .tooManyFiles, .busFailure, .other:
-        .deviceFailed
-      }
-    self.init(code, error.description, recovery: error.recovery, cause: error.cause)
-  }
+extension CallStage {
+  /// Opening, configuring or streaming a device.
+  static let capturing = CallStage(
+    [
+      .noPermission: Row(.noPermission), .busy: Row(.deviceBusy), .unplugged: Row(.deviceLost),
+      .notFound: Row(.deviceLost), .notVideoDevice: Row(.deviceLost),
+      .noBandwidth: Row(.modeRefused), .notSupported: Row(.modeRefused),
+      .outOfRange: Row(.controlOutOfRange), .readOnly: Row(.controlReadOnly),
+    ], other: Row(.deviceFailed))
 
-  /// Converts a system error from creating a thread or reserving memory.
-  package init(exhausted error: SystemError) {
-    self.init(
-      .outOfMemory, error.description, recovery: "close other programs and try again",
-      cause: Cause(error.operation, on: error.subject, errorNumber: error.errorNumber))
-  }
-
-  /// Runs a closure and converts its system errors to `MediaError`.
-  static func exhausting<Result: ~Copyable>(
-    _ work: () throws(SystemError) -> Result
-  ) throws(MediaError) -> Result {
-    do throws(SystemError) { return try work() } catch { throw MediaError(exhausted: error) }
-  }
+  /// Opening or streaming a microphone, except for setting its format.
+  static let capturingAudio = CallStage(
+    [
+      .noPermission: Row(.noPermission), .busy: Row(.deviceBusy), .unplugged: Row(.deviceLost),
+      .notFound: Row(.deviceLost),
+    ], other: Row(.deviceFailed))
 }

@@ -160,7 +160,7 @@ public final class PreviewWindow {
   /// - Throws: `MediaError` with `.noDisplay` if the renderer cannot read its pixels.
   public func pngData() throws(MediaError) -> [UInt8] {
     let image = try pixels()
-    do throws(LibAVError) { return try image.pngBytes() } catch {
+    do throws(CallFailure) { return try image.pngBytes() } catch {
       throw .noDisplay("its pixels cannot be written as PNG: \(error)")
     }
   }

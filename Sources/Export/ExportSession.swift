@@ -159,13 +159,13 @@ public struct ExportSession: Sendable {
   ) async throws(MediaError) -> ExportReport {
     defer { progress.finish() }
     let result: Result<ExportReport, MediaError>
-    do throws(SystemError) {
+    do throws(CallFailure) {
       result = try await BlockingThread.run { isCancelled throws(MediaError) in
         try self.export(settings, isCancelled: isCancelled) { done, total in
           progress.send(done: done, of: total)
         }
       }
-    } catch { throw MediaError(.outOfMemory, error.description) }
+    } catch { throw MediaError(error, at: .resources) }
     return try result.get()
   }
 
@@ -198,9 +198,11 @@ public struct ExportSession: Sendable {
     _ imageSearch: inout AnimatedImageSearch?, _ settings: ExportSettings,
     isCancelled: @escaping () -> Bool, _ progress: (_ done: Int64, _ total: Int64) -> Void
   ) throws -> ExportReport? {
-    var file = try WholeFile(
-      creating: plan.report.path,
-      overwrites: settings.overwrites || plan.shard?.file.mayBeReplaced ?? false)
+    let overwrites = settings.overwrites || plan.shard?.file.mayBeReplaced ?? false
+    var file: WholeFile
+    do throws(CallFailure) {
+      file = try WholeFile(creating: plan.report.path, overwrites: overwrites)
+    } catch { throw MediaError(creating: error) }
     let audio = try plan.audio.map { try AudioExport($0, isCancelled) }
     defer { audio?.stop() }
     var report: ExportReport
@@ -209,7 +211,7 @@ public struct ExportSession: Sendable {
         plan, audio, to: file.writtenPath, settings, crf: search?.crf, image: imageSearch,
         isCancelled: isCancelled, progress)
       if plan.shard != nil { try FileSeal.seal(file.writtenPath) }
-    } catch let error as LibAVError { throw file.errorNamingTarget(error) }
+    } catch let error as CallFailure { throw file.errorNamingTarget(error) }
     if search != nil || imageSearch != nil {
       let size = try RandomAccessFile(opening: file.writtenPath, forWriting: false).count()
       let frame = try plan.rendering(imageSearch)?.geometry.encoded
@@ -219,7 +221,7 @@ public struct ExportSession: Sendable {
           size, frame: frame ?? VideoSize(width: 0, height: 0), path: plan.report.path)
       guard report.fileLength != nil else { return nil }
     }
-    try file.finish()
+    do throws(CallFailure) { try file.finish() } catch { throw MediaError(creating: error) }
     report.audio = audio?.report
     return report
   }

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
-import OvercrankLibAV
-import OvercrankLinuxSystem
 public import OvercrankMediaCore
 import OvercrankRetiming
 
@@ -39,38 +36,6 @@ extension MediaError.Code {
 }
 
 extension MediaError {
-  /// Converts a libav error to an export error.
-  init(exporting error: LibAVError) {
-    guard !error.isCancelled else {
-      self = .exportCancelled
-      return
-    }
-    // The source is not at fault if the system cannot start a thread that reads it.
-    guard (error.operation, error.subject) != ("start", "a thread") else {
-      self.init(
-        .outOfMemory, error.description, recovery: "close other programs and try again",
-        cause: error.cause)
-      return
-    }
-    // libav also returns system error numbers. The numbers in this list mean damaged data or an
-    // unsupported format. The error is then in the source and not on the disk.
-    let isOfSource =
-      error.isInvalidData
-      || error.systemErrorNumber.map { [EINVAL, ERANGE, ENOSYS, ETIMEDOUT, EAGAIN].contains($0) }
-        ?? false
-    guard !isOfSource else {
-      self.init(
-        .unsupportedSource, error.description,
-        recovery: "check that the source plays, or use the other export mode", cause: error.cause)
-      return
-    }
-    self.init(
-      error.isDiskFull ? .diskFull : .writeFailed, error.description,
-      recovery: error.isDiskFull
-        ? "free some space and try again" : "check the disk, or use the other export mode",
-      cause: error.cause)
-  }
-
   /// Converts an error of a lower layer to an export error.
   init(exporting error: any Error) {
     switch error {
@@ -83,10 +48,8 @@ extension MediaError {
           ?? Recovery("choose another algorithm; mute supports any speed", .change(.pitchAlgorithm)),
         cause: error.cause)
     case let error as MediaError: self = error
-    case let error as FileCreationError: self.init(error)
-    case let error as LibAVError: self.init(exporting: error)
-    case let error as SystemError:
-      self.init(.readFailed, error.description, recovery: "check that the file can be read")
+    case let error as CallFailure where error.kind == .cancelled: self = .exportCancelled
+    case let error as CallFailure: self.init(error, at: .exporting)
     default: self.init(.init(rawValue: "internal"), "the export failed: \(error)")
     }
   }
@@ -103,4 +66,19 @@ extension MediaError {
 
   static let exportCancelled = MediaError(
     .cancelled, "the export was cancelled", recovery: "start again; no file was left behind")
+}
+
+extension CallStage {
+  /// Encoding and writing an export.
+  ///
+  /// libav also returns system error numbers for damaged data and for formats that an encoder does
+  /// not support. The error is then in the source and not on the disk.
+  fileprivate static let exporting = CallStage(
+    [
+      .invalidData: Row(.unsupportedSource, source), .notSupported: Row(.unsupportedSource, source),
+    ], other: Row(.writeFailed, "check the disk, or use the other export mode"))
+  private static let source: Recovery = "check that the source plays, or use the other export mode"
+
+  /// Reading the files on which a digest depends.
+  static let digesting = CallStage(other: Row(.readFailed, "check that the file can be read"))
 }

@@ -26,8 +26,8 @@ extension BurnInFont {
     }
     var coverage = [UInt8](
       repeating: 0, count: Self.characters.count * Self.cellWidth * Self.cellHeight)
-    do throws(LibAVError) {
-      try LibAVError.checkDrawing(name) {
+    do throws(CallFailure) {
+      try CallFailure.checkDrawing(name) {
         coverage.withUnsafeMutableBufferPointer { cells in
           cells.baseAddress.map {
             dt_draw_characters(
@@ -43,7 +43,7 @@ extension BurnInFont {
   }
 
   private static func refused(
-    _ name: String, _ reason: String, _ error: LibAVError?
+    _ name: String, _ reason: String, _ error: CallFailure?
   ) -> MediaError {
     MediaError(
       .burnInRefused, "\(name) \(reason)",

@@ -2,6 +2,7 @@
 
 import CFFmpeg
 import OvercrankLinuxSystem
+package import OvercrankMediaCore
 
 /// Writes an animated image that repeats forever.
 ///
@@ -18,15 +19,15 @@ package struct AnimatedImageWriter: ~Copyable {
 
   /// Opens an existing file for writing.
   ///
-  /// - Throws: `LibAVError` with the operation "create" or "write the header of".
+  /// - Throws: `CallFailure` with the operation "create" or "write the header of".
   package init(
     path: String, format: AnimatedImageFormat, parameters: CodecParameters
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     guard let packet = av_packet_alloc() else {
-      throw LibAVError("create", path, code: CFFmpeg_ENOMEM)
+      throw CallFailure("create", path, code: CFFmpeg_ENOMEM)
     }
     var made: UnsafeMutablePointer<AVFormatContext>?
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       if format == .gif { try Self.open(&made, path, parameters) }
     } catch {
       if let made {
@@ -46,21 +47,21 @@ package struct AnimatedImageWriter: ~Copyable {
   private static func open(
     _ made: inout UnsafeMutablePointer<AVFormatContext>?, _ path: String,
     _ parameters: CodecParameters
-  ) throws(LibAVError) {
-    try LibAVError.check(
+  ) throws(CallFailure) {
+    try CallFailure.check(
       avformat_alloc_output_context2(&made, nil, "gif", path.systemPath), "create", path)
     guard let context = made, let stream = avformat_new_stream(context, nil) else {
-      throw LibAVError("create", path, code: CFFmpeg_ENOMEM)
+      throw CallFailure("create", path, code: CFFmpeg_ENOMEM)
     }
     let result = LibAVLog.during {
       avio_open(&context.pointee.pb, ("file:" + path).systemPath, AVIO_FLAG_WRITE)
     }
-    try LibAVError.check(result: result, "create", path)
-    try LibAVError.check(
+    try CallFailure.check(result: result, "create", path)
+    try CallFailure.check(
       avcodec_parameters_copy(stream.pointee.codecpar, parameters.pointer), "create", path)
     stream.pointee.codecpar.pointee.codec_tag = 0
     stream.pointee.time_base = AVRational(num: 1, den: AnimatedImageFormat.gif.timescale)
-    try LibAVError.check(avformat_write_header(context, nil), "write the header of", path)
+    try CallFailure.check(avformat_write_header(context, nil), "write the header of", path)
   }
 
   deinit {
@@ -74,41 +75,39 @@ package struct AnimatedImageWriter: ~Copyable {
 
   /// Writes a packet whose frame appears at the time `ticks`, in ticks of the format.
   ///
-  /// - Throws: `LibAVError` with the operation "write to".
-  package mutating func write(_ packet: Packet, at ticks: Int64) throws(LibAVError) {
+  /// - Throws: `CallFailure` with the operation "write to".
+  package mutating func write(_ packet: Packet, at ticks: Int64) throws(CallFailure) {
     guard let context else {
       image += packet.withBytes { [UInt8]($0) }
       return
     }
     lastTime = ticks
-    try LibAVError.check(av_packet_ref(scratch, packet.pointer), "write to", path)
+    try CallFailure.check(av_packet_ref(scratch, packet.pointer), "write to", path)
     defer { av_packet_unref(scratch) }
     scratch.pointee.stream_index = 0
     scratch.pointee.pts = ticks
     scratch.pointee.dts = ticks
     scratch.pointee.duration = 0
-    try LibAVError.check(av_write_frame(context, scratch), "write to", path)
+    try CallFailure.check(av_write_frame(context, scratch), "write to", path)
   }
 
   /// Completes the file, whose last frame is shown until `end`.
   ///
-  /// - Throws: `LibAVError` with the operation "finish", "write to" or "close".
-  package mutating func finish(at end: Int64) throws(LibAVError) {
+  /// - Throws: `CallFailure` with the operation "finish", "write to" or "close".
+  package mutating func finish(at end: Int64) throws(CallFailure) {
     guard let context else {
       WebPDurations.end(&image, at: end)
       let bytes = image
-      try LibAVError.converting { () throws(SystemError) in
-        try RandomAccessFile(opening: path).write(bytes, at: 0)
-      }
+      try RandomAccessFile(opening: path).write(bytes, at: 0)
       return
     }
     av_opt_set_int(context.pointee.priv_data, "final_delay", end - lastTime, 0)
-    try LibAVError.check(av_write_trailer(context), "finish", path)
+    try CallFailure.check(av_write_trailer(context), "finish", path)
     avio_flush(context.pointee.pb)
     if let io = context.pointee.pb, io.pointee.error < 0 {
-      throw LibAVError("write to", path, code: io.pointee.error)
+      throw CallFailure("write to", path, code: io.pointee.error)
     }
-    try LibAVError.check(avio_closep(&context.pointee.pb), "close", path)
+    try CallFailure.check(avio_closep(&context.pointee.pb), "close", path)
   }
 }
 

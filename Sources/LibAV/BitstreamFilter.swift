@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
+package import OvercrankMediaCore
 
 /// A bitstream filter of libavcodec, such as `h264_mp4toannexb`.
 package struct BitstreamFilter: ~Copyable {
@@ -9,22 +10,22 @@ package struct BitstreamFilter: ~Copyable {
 
   /// Creates a filter for a track.
   ///
-  /// - Throws: `LibAVError` with the operation "find" or "set up".
-  package init(named name: String, parameters: CodecParameters) throws(LibAVError) {
+  /// - Throws: `CallFailure` with the operation "find" or "set up".
+  package init(named name: String, parameters: CodecParameters) throws(CallFailure) {
     guard let filter = av_bsf_get_by_name(name) else {
-      throw LibAVError("find", "the filter \(name)", code: CFFmpeg_EINVAL)
+      throw CallFailure("find", "the filter \(name)", code: CFFmpeg_EINVAL)
     }
     var made: UnsafeMutablePointer<AVBSFContext>?
-    try LibAVError.check(av_bsf_alloc(filter, &made), "set up the filter", name)
+    try CallFailure.check(av_bsf_alloc(filter, &made), "set up the filter", name)
     guard let context = made else {
-      throw LibAVError("set up the filter", name, code: CFFmpeg_ENOMEM)
+      throw CallFailure("set up the filter", name, code: CFFmpeg_ENOMEM)
     }
-    do throws(LibAVError) {
-      try LibAVError.check(
+    do throws(CallFailure) {
+      try CallFailure.check(
         avcodec_parameters_copy(context.pointee.par_in, parameters.pointer),
         "set up the filter", name)
       context.pointee.time_base_in = AVRational(num: 1, den: 1_000_000)
-      try LibAVError.check(av_bsf_init(context), "set up the filter", name)
+      try CallFailure.check(av_bsf_init(context), "set up the filter", name)
     } catch {
       av_bsf_free(&made)
       throw error
@@ -42,17 +43,17 @@ package struct BitstreamFilter: ~Copyable {
   ///
   /// Use this only with a filter that returns exactly one packet for each input packet.
   ///
-  /// - Throws: `LibAVError` with the operation "filter" if the packet is damaged, or if the filter
+  /// - Throws: `CallFailure` with the operation "filter" if the packet is damaged, or if the filter
   ///   returns no packet.
-  package mutating func filter(_ packet: Packet) throws(LibAVError) -> Packet {
+  package mutating func filter(_ packet: Packet) throws(CallFailure) -> Packet {
     guard let input = av_packet_clone(packet.pointer), let output = av_packet_alloc() else {
-      throw LibAVError("filter", "a packet with \(name)", code: CFFmpeg_ENOMEM)
+      throw CallFailure("filter", "a packet with \(name)", code: CFFmpeg_ENOMEM)
     }
     let owned = Packet(owning: input)
     let result = Packet(owning: output)
-    try LibAVError.check(
+    try CallFailure.check(
       av_bsf_send_packet(context, owned.pointer), "filter", "a packet with \(name)")
-    try LibAVError.check(
+    try CallFailure.check(
       av_bsf_receive_packet(context, output), "filter", "a packet with \(name)")
     return result
   }

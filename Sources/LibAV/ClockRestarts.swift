@@ -146,8 +146,8 @@ package struct ClockRestarts {
   ///
   /// Blocks. A MOV or MP4 file is not read: its times are sums of durations, so they never go back.
   ///
-  /// - Throws: `LibAVError` if the file cannot be read.
-  package init?(reading path: String) throws(LibAVError) {
+  /// - Throws: `CallFailure` if the file cannot be read.
+  package init?(reading path: String) throws(CallFailure) {
     var demuxer = try Demuxer(opening: path)
     guard !demuxer.isMOV else { return nil }
     var counter = Positions()

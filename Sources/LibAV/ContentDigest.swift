@@ -3,6 +3,7 @@
 import CFFmpeg
 import Glibc
 import OvercrankLinuxSystem
+package import OvercrankMediaCore
 import OvercrankMovieFormat
 
 /// A SHA-256 digest, computed by libavutil.
@@ -14,10 +15,10 @@ package struct ContentDigest: ~Copyable {
 
   /// Creates a digest to which no bytes have been added yet.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable.
-  package init() throws(LibAVError) {
+  /// - Throws: `CallFailure` if memory is unavailable.
+  package init() throws(CallFailure) {
     guard let context = av_sha_alloc() else {
-      throw LibAVError("allocate", "a digest", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "a digest", code: CFFmpeg_ENOMEM)
     }
     self.context = context
     av_sha_init(context, 256)
@@ -65,9 +66,8 @@ extension ContentDigest {
   /// of 4 KiB, and the index of a movie are read. On a network disk, reading a whole clip would
   /// take longer than exporting it.
   ///
-  /// - Throws: `SystemError` if the file cannot be opened or read, `LibAVError` if memory is
-  ///   unavailable.
-  package static func ofFile(_ path: String) throws -> String {
+  /// - Throws: `CallFailure` if the file cannot be opened or read, or memory is unavailable.
+  package static func ofFile(_ path: String) throws(CallFailure) -> String {
     let movie = try MovieBoxes(opening: path, forWriting: false)
     let count = movie.byteCount
     var digest = try ContentDigest()
@@ -92,14 +92,14 @@ extension ContentDigest {
 
   /// Adds a byte range of a file to the digest.
   ///
-  /// - Throws: `SystemError` with the operation "read" unless all bytes can be read.
+  /// - Throws: `CallFailure` with the operation "read" unless all bytes can be read.
   private mutating func update(
     _ file: borrowing RandomAccessFile, _ range: Range<Int64>
-  ) throws(SystemError) {
+  ) throws(CallFailure) {
     var offset = range.lowerBound
     while offset < range.upperBound {
       let bytes = file.read(Int(min(Int64(Self.edge), range.upperBound - offset)), at: offset)
-      guard !bytes.isEmpty else { throw SystemError("read", file.path, EIO) }
+      guard !bytes.isEmpty else { throw CallFailure("read", file.path, EIO) }
       update(bytes)
       offset += Int64(bytes.count)
     }

@@ -24,23 +24,23 @@ package struct Decoder: ~Copyable {
   ///   - threadCount: The maximum number of decoding threads; 0 lets libavcodec choose.
   ///   - reduction: The number of times that width and height are halved during decoding. Only a
   ///     few codecs support this; MJPEG supports up to 3.
-  /// - Throws: `LibAVError` with the operation "find" if there is no decoder, else "open".
+  /// - Throws: `CallFailure` with the operation "find" if there is no decoder, else "open".
   package init(
     parameters: CodecParameters, subject: String, timeBase: Rational? = nil, threadCount: Int = 0,
     reduction: Int = 0
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     let codecID = parameters.pointer.pointee.codec_id
     guard let codec = avcodec_find_decoder(codecID) else {
-      throw LibAVError(
+      throw CallFailure(
         "find a decoder for \(parameters.codecName) in", subject,
         code: CFFmpeg_DECODER_NOT_FOUND)
     }
     guard let context = avcodec_alloc_context3(codec) else {
-      throw LibAVError("allocate", "a decoder", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "a decoder", code: CFFmpeg_ENOMEM)
     }
     var opened: UnsafeMutablePointer<AVCodecContext>? = context
     do {
-      try LibAVError.check(
+      try CallFailure.check(
         avcodec_parameters_to_context(context, parameters.pointer), "set up the decoder for",
         subject)
       if let timeBase, let above = Int32(exactly: timeBase.numerator),
@@ -50,7 +50,7 @@ package struct Decoder: ~Copyable {
       }
       context.pointee.thread_count = Int32(clamping: threadCount)
       context.pointee.lowres = Int32(clamping: reduction)
-      try LibAVError.checkData(
+      try CallFailure.checkData(
         result: LibAVLog.during { avcodec_open2(context, codec, nil) }, "open the decoder for",
         subject)
     } catch {
@@ -73,8 +73,8 @@ package struct Decoder: ~Copyable {
   ///
   /// Afterwards, call ``nextFrame()`` until it returns nil.
   ///
-  /// - Throws: `LibAVError` with the operation "decode" if the packet is too damaged.
-  package mutating func send(_ packet: Packet?) throws(LibAVError) {
+  /// - Throws: `CallFailure` with the operation "decode" if the packet is too damaged.
+  package mutating func send(_ packet: Packet?) throws(CallFailure) {
     // In a packet of two fields, libavcodec applies the scaling matrices of the first field to both.
     guard hasFields, let packet, let offset = packet.parameterChange(unitLengthSize) else {
       return try sendWhole(packet)
@@ -84,10 +84,10 @@ package struct Decoder: ~Copyable {
     try sendWhole(second)
   }
 
-  private mutating func sendWhole(_ packet: Packet?) throws(LibAVError) {
+  private mutating func sendWhole(_ packet: Packet?) throws(CallFailure) {
     let result = LibAVLog.during { avcodec_send_packet(context, packet?.pointer) }
     if result == CFFmpeg_EOF && packet == nil { return }
-    try LibAVError.checkData(result: result, "decode", subject)
+    try CallFailure.checkData(result: result, "decode", subject)
   }
 
   /// Whether a packet is skipped if no other frame references its frame.
@@ -116,12 +116,12 @@ package struct Decoder: ~Copyable {
   ///
   /// Returns nil if more packets are needed, or at the end of the stream.
   ///
-  /// - Throws: `LibAVError` with the operation "decode".
-  package mutating func nextFrame() throws(LibAVError) -> MediaFrame? {
+  /// - Throws: `CallFailure` with the operation "decode".
+  package mutating func nextFrame() throws(CallFailure) -> MediaFrame? {
     let frame = try MediaFrame()
     let result = LibAVLog.during { avcodec_receive_frame(context, frame.pointer) }
     if result == CFFmpeg_EAGAIN || result == CFFmpeg_EOF { return nil }
-    try LibAVError.checkData(result: result, "decode", subject)
+    try CallFailure.checkData(result: result, "decode", subject)
     if guessesMatrix { frame.guessMatrix() }
     return frame
   }

@@ -102,25 +102,25 @@ package struct Demuxer: ~Copyable {
   ///   - path: The path of the file.
   ///   - probes: Whether to read the first packets, to find parameters that the headers lack. This
   ///     is unnecessary if the tracks of the movie are already known.
-  /// - Throws: `LibAVError` with the operation "open" or "read". `systemErrorNumber` is `ENOENT`
+  /// - Throws: `CallFailure` with the operation "open" or "read". `systemNumber` is `ENOENT`
   ///   for a missing file, `ESPIPE` for a pipe or device, `ETIMEDOUT` for a file that libavformat
   ///   would read endlessly, and nil for invalid data.
-  package init(opening path: String, probes: Bool = true) throws(LibAVError) {
+  package init(opening path: String, probes: Bool = true) throws(CallFailure) {
     try self.init(path, at: path, probes: probes)
   }
 
   /// Opens a file through an existing descriptor, even if the file's name now belongs to another
   /// file.
   ///
-  /// - Throws: `LibAVError` as ``init(opening:probes:)``.
-  package init(reopening file: OpenFile, probes: Bool = true) throws(LibAVError) {
+  /// - Throws: `CallFailure` as ``init(opening:probes:)``.
+  package init(reopening file: OpenFile, probes: Bool = true) throws(CallFailure) {
     try self.init(file.path, at: file.pathToReopen, probes: probes)
   }
 
-  private init(_ path: String, at location: String, probes: Bool) throws(LibAVError) {
+  private init(_ path: String, at location: String, probes: Bool) throws(CallFailure) {
     try Self.checkKind(of: location)
     var opened = avformat_alloc_context()
-    guard let context = opened else { throw LibAVError("open", path, code: CFFmpeg_ENOMEM) }
+    guard let context = opened else { throw CallFailure("open", path, code: CFFmpeg_ENOMEM) }
     let watch = ReadWatch()
     watch.watch(context)
     var options: OpaquePointer?
@@ -188,25 +188,30 @@ package struct Demuxer: ~Copyable {
   }
 
   /// Throws an error for a path that is not a regular file.
-  private static func checkKind(of path: String) throws(LibAVError) {
+  private static func checkKind(of path: String) throws(CallFailure) {
     var status = stat()
     guard stat(path.systemPath, &status) == 0 else { return }  // Opening the file fails, too.
     switch status.st_mode & S_IFMT {
     case S_IFREG: return
-    case S_IFDIR: throw LibAVError("open", path, code: -EISDIR)
-    default: throw LibAVError("open", path, code: -ESPIPE)
+    case S_IFDIR: throw CallFailure("open", path, code: -EISDIR)
+    default: throw CallFailure("open", path, code: -ESPIPE)
     }
   }
 
   /// Throws an error if a call failed, or if `watch` interrupted the call.
   private static func check(
     result: Int32, _ operation: String, _ path: String, _ watch: ReadWatch
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     // FFmpeg calls the watch only before it reads a block of the file. If packets are already
     // buffered, a cancellation is noticed only here.
-    if ReadWatch.cancelsAll { throw LibAVError(operation, path, code: CFFmpeg_EXIT) }
-    if result < 0, watch.isStalled { throw LibAVError(operation, path, code: -ETIMEDOUT) }
-    try LibAVError.checkData(result: result, operation, path)
+    if ReadWatch.cancelsAll { throw CallFailure(operation, path, code: CFFmpeg_EXIT) }
+    if result < 0, watch.isStalled { throw CallFailure(operation, path, code: -ETIMEDOUT) }
+    if result == CFFmpeg_EAGAIN {
+      // libavformat found no packet in the file. No resource is missing.
+      throw CallFailure(
+        operation, path, code: result, kind: .invalidData, logLine: LibAVLog.takeLine())
+    }
+    try CallFailure.checkData(result: result, operation, path)
   }
 
   /// Returns the next packet of any track.
@@ -216,8 +221,8 @@ package struct Demuxer: ~Copyable {
   /// If the container stores the two fields of a frame as two packets, they are returned as one
   /// packet.
   ///
-  /// - Throws: `LibAVError` with the operation "read" if the file cannot be read further.
-  package mutating func nextPacket() throws(LibAVError) -> Packet? {
+  /// - Throws: `CallFailure` with the operation "read" if the file cannot be read further.
+  package mutating func nextPacket() throws(CallFailure) -> Packet? {
     guard let corrections else { return try wholePacket() }
     guard let packet = try wholePacket() else { return nil }
     let number = returnedCounts[packet.trackIndex, default: 0]
@@ -227,7 +232,7 @@ package struct Demuxer: ~Copyable {
   }
 
   /// Returns the next whole packet, with the times as stored in the file.
-  private mutating func wholePacket() throws(LibAVError) -> Packet? {
+  private mutating func wholePacket() throws(CallFailure) -> Packet? {
     guard let fieldParser else { return try storedPacket() }
     let lengthSize = tracks[fieldTrack].parameters.unitLengthSize
     while true {
@@ -239,7 +244,7 @@ package struct Demuxer: ~Copyable {
       let isOther = packet.trackIndex != fieldTrack
       var changed = 0
       try fields.append(packet, isOther ? .otherTrack : fieldParser.fieldContent(of: packet)) {
-        first, second throws(LibAVError) in
+        first, second throws(CallFailure) in
         let joined = try first.joined(with: second)
         if joined.parameterChange(lengthSize) != nil { changed += 1 }
         return joined
@@ -249,9 +254,9 @@ package struct Demuxer: ~Copyable {
   }
 
   /// Returns the next packet as the container stores it, without joining fields.
-  private mutating func storedPacket() throws(LibAVError) -> Packet? {
+  private mutating func storedPacket() throws(CallFailure) -> Packet? {
     guard let packet = av_packet_alloc() else {
-      throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "a packet", code: CFFmpeg_ENOMEM)
     }
     let owned = Packet(owning: packet)
     watch.begin()
@@ -268,7 +273,7 @@ package struct Demuxer: ~Copyable {
       // libavformat reports an I/O error as the end of the file. Only the I/O context contains the
       // real error.
       if let io = context.pointee.pb, io.pointee.error < 0, io.pointee.error != CFFmpeg_EOF {
-        throw LibAVError("read", path, code: io.pointee.error, logLine: LibAVLog.takeLine())
+        throw CallFailure("read", path, code: io.pointee.error, logLine: LibAVLog.takeLine())
       }
       return nil
     }
@@ -330,7 +335,7 @@ package struct Demuxer: ~Copyable {
   /// The result contains the first packet of each track, but no other packets.
   ///
   /// No packets can be read afterwards. Throws the errors of ``nextPacket()``.
-  package mutating func packetIndices() throws(LibAVError) -> [Int: PacketIndex] {
+  package mutating func packetIndices() throws(CallFailure) -> [Int: PacketIndex] {
     var firsts: [Int: Packet] = [:]
     while firsts.count < tracks.count, let packet = try nextPacket() {
       if firsts[packet.trackIndex] == nil { firsts[packet.trackIndex] = packet }
@@ -374,20 +379,20 @@ package struct Demuxer: ~Copyable {
 
   /// Seeks to the last key frame at or before a time, in track ticks.
   ///
-  /// - Throws: `LibAVError` with the operation "seek in".
-  package mutating func seek(track: Int, toKeyFrameBefore ticks: Int64) throws(LibAVError) {
+  /// - Throws: `CallFailure` with the operation "seek in".
+  package mutating func seek(track: Int, toKeyFrameBefore ticks: Int64) throws(CallFailure) {
     try seek(track, ticks, flags: AVSEEK_FLAG_BACKWARD)
   }
 
   /// Seeks to the last packet at or before a time, in track ticks.
   ///
-  /// - Throws: `LibAVError` with the operation "seek in".
-  package mutating func seek(track: Int, toPacketBefore ticks: Int64) throws(LibAVError) {
+  /// - Throws: `CallFailure` with the operation "seek in".
+  package mutating func seek(track: Int, toPacketBefore ticks: Int64) throws(CallFailure) {
     try seek(track, ticks, flags: AVSEEK_FLAG_BACKWARD | AVSEEK_FLAG_ANY)
   }
 
-  private mutating func seek(_ track: Int, _ ticks: Int64, flags: Int32) throws(LibAVError) {
-    guard corrections == nil else { throw LibAVError("seek in", path, code: -ESPIPE) }
+  private mutating func seek(_ track: Int, _ ticks: Int64, flags: Int32) throws(CallFailure) {
+    guard corrections == nil else { throw CallFailure("seek in", path, code: -ESPIPE) }
     watch.begin()
     let result = LibAVLog.during { av_seek_frame(context, Int32(clamping: track), ticks, flags) }
     try Self.check(result: result, "seek in", path, watch)

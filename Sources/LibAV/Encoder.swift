@@ -119,9 +119,9 @@ package struct Encoder: ~Copyable {
 
   /// Opens a video encoder.
   ///
-  /// - Throws: `LibAVError` with the operation "find" or "open" if libavcodec rejects the
+  /// - Throws: `CallFailure` with the operation "find" or "open" if libavcodec rejects the
   ///   settings.
-  package init(video settings: VideoSettings) throws(LibAVError) {
+  package init(video settings: VideoSettings) throws(CallFailure) {
     try self.init(codec: settings.codec, options: settings.options) { context in
       context.pointee.width = Int32(clamping: settings.width)
       context.pointee.height = Int32(clamping: settings.height)
@@ -162,7 +162,7 @@ package struct Encoder: ~Copyable {
   /// operation "open".
   package init(
     audioCodec codec: String, sampleRate: Int, channelCount: Int
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     try self.init(codec: codec, options: [:]) { context in
       context.pointee.sample_rate = Int32(clamping: sampleRate)
       av_channel_layout_default(&context.pointee.ch_layout, Int32(clamping: channelCount))
@@ -178,12 +178,12 @@ package struct Encoder: ~Copyable {
   private init(
     codec name: String, options: [String: String],
     configure: (UnsafeMutablePointer<AVCodecContext>) -> Void
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     guard let codec = avcodec_find_encoder_by_name(name) else {
-      throw LibAVError("find", "the encoder \(name)", code: CFFmpeg_ENCODER_NOT_FOUND)
+      throw CallFailure("find", "the encoder \(name)", code: CFFmpeg_ENCODER_NOT_FOUND)
     }
     guard let context = avcodec_alloc_context3(codec) else {
-      throw LibAVError("allocate", "an encoder", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "an encoder", code: CFFmpeg_ENOMEM)
     }
     configure(context)
     // MOV and MP4 store the codec headers once for each track, so key frames must not contain them.
@@ -194,10 +194,10 @@ package struct Encoder: ~Copyable {
     let unknown = readDictionary(dictionary).keys.sorted().joined(separator: ", ")
     av_dict_free(&dictionary)
     var opened: UnsafeMutablePointer<AVCodecContext>? = context
-    do throws(LibAVError) {
-      try LibAVError.check(result: result, "open the encoder", name)
+    do throws(CallFailure) {
+      try CallFailure.check(result: result, "open the encoder", name)
       guard unknown.isEmpty else {
-        throw LibAVError("set the options \(unknown) of", name, code: CFFmpeg_EINVAL)
+        throw CallFailure("set the options \(unknown) of", name, code: CFFmpeg_EINVAL)
       }
       parameters = try CodecParameters(encoder: context)
     } catch {
@@ -216,34 +216,34 @@ package struct Encoder: ~Copyable {
 
   /// Sends a frame with a time in ticks, or nil at the end of the stream.
   ///
-  /// - Throws: `LibAVError` with the operation "encode".
+  /// - Throws: `CallFailure` with the operation "encode".
   package mutating func send(
     _ frame: MediaFrame?, at ticks: Int64 = 0, asKeyFrame: Bool = false
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     if let frame {
       // The caller may send the same frame again with another time. The time is therefore set on a
       // new reference, not on the frame itself.
       let reference = try MediaFrame()
-      try LibAVError.check(av_frame_ref(reference.pointer, frame.pointer), "encode", subject)
+      try CallFailure.check(av_frame_ref(reference.pointer, frame.pointer), "encode", subject)
       reference.pointer.pointee.pts = ticks
       reference.pointer.pointee.pict_type =
         asKeyFrame ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
       reference.pointer.pointee.quality = context.pointee.global_quality
-      try LibAVError.check(
+      try CallFailure.check(
         avcodec_send_frame(context, reference.pointer), "encode with", subject)
     } else {
       let result = LibAVLog.during { avcodec_send_frame(context, nil) }
       if result == CFFmpeg_EOF { return }
-      try LibAVError.check(result: result, "finish encoding with", subject)
+      try CallFailure.check(result: result, "finish encoding with", subject)
     }
   }
 
   /// Sends a block of audio: an array of samples for each channel, from -1 to 1.
   ///
-  /// - Throws: `LibAVError` with the operation "encode".
+  /// - Throws: `CallFailure` with the operation "encode".
   package mutating func send(
     audio channels: [[Float]], at sample: Int64
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     let block = try MediaFrame.audio(
       channels, sampleRate: Int(context.pointee.sample_rate), format: context.pointee.sample_fmt)
     try send(block, at: sample)
@@ -268,15 +268,15 @@ package struct Encoder: ~Copyable {
   ///
   /// Returns nil if more frames are needed, or at the end of the stream.
   ///
-  /// - Throws: `LibAVError` with the operation "encode".
-  package mutating func nextPacket() throws(LibAVError) -> Packet? {
+  /// - Throws: `CallFailure` with the operation "encode".
+  package mutating func nextPacket() throws(CallFailure) -> Packet? {
     guard let packet = av_packet_alloc() else {
-      throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "a packet", code: CFFmpeg_ENOMEM)
     }
     let owned = Packet(owning: packet)
     let result = LibAVLog.during { avcodec_receive_packet(context, packet) }
     if result == CFFmpeg_EAGAIN || result == CFFmpeg_EOF { return nil }
-    try LibAVError.check(result: result, "encode with", subject)
+    try CallFailure.check(result: result, "encode with", subject)
     return owned
   }
 }
@@ -285,13 +285,13 @@ extension CodecParameters {
   /// Creates the codec parameters of an encoder that is already open.
   fileprivate convenience init(
     encoder context: UnsafeMutablePointer<AVCodecContext>
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     var scratch = avcodec_parameters_alloc()
     defer { avcodec_parameters_free(&scratch) }
     guard let parameters = scratch else {
-      throw LibAVError("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
     }
-    try LibAVError.check(
+    try CallFailure.check(
       avcodec_parameters_from_context(parameters, context), "read", "an encoder's parameters")
     // For HEVC in MOV and MP4, the codec tag hvc1 declares that parameter sets are stored once for
     // the track and not in the frames.

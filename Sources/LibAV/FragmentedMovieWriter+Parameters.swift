@@ -13,17 +13,17 @@ extension FragmentedMovieWriter.Track {
   ///     instead of it.
   ///   - cleanAperture: The part of each frame that players should show; nil for the whole frame.
   ///   - path: The path of the file.
-  /// - Throws: `LibAVError` if the container does not support the track.
+  /// - Throws: `CallFailure` if the container does not support the track.
   package init(
     _ format: TrackMuxer.Format, first: FirstSample, packet: Packet,
     cleanAperture: CleanApertureBox.Size? = nil, path: String
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     var track = try TrackMuxer.describe(format, first: packet, path: path)
     if let cleanAperture {
       let box = CleanApertureBox.bytes(cleanAperture)
       guard track.descriptions.count == 1,
         track.descriptions[0].setVideoBox(box, CleanApertureBox.type)
-      else { throw LibAVError("write the clean aperture of", path, code: CFFmpeg_EINVAL) }
+      else { throw CallFailure("write the clean aperture of", path, code: CFFmpeg_EINVAL) }
     }
     self.init(track, encoding: SampleEncoding(format.parameters), first: first)
   }

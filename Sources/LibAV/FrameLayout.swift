@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
+package import OvercrankMediaCore
 
 /// The memory layout of an uncompressed frame in a driver's buffer.
 struct FrameLayout {
@@ -14,13 +15,13 @@ struct FrameLayout {
 
   init(
     width: Int, height: Int, pixelFormat: AVPixelFormat, bytesPerRow: Int
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     // Devices do not exceed these limits of width, height and stride, and products of numbers
     // within the limits cannot overflow.
     guard let description = av_pix_fmt_desc_get(pixelFormat), (1...Self.limit).contains(width),
       (1...Self.limit).contains(height), (0...(Self.limit * 16)).contains(bytesPerRow)
     else {
-      throw LibAVError("lay out", "a \(width)x\(height) frame", code: CFFmpeg_EINVAL)
+      throw CallFailure("lay out", "a \(width)x\(height) frame", code: CFFmpeg_EINVAL)
     }
     var planes: [(offset: Int, stride: Int, rows: Int, rowBytes: Int)] = []
     var offset = 0
@@ -28,7 +29,7 @@ struct FrameLayout {
     for plane in 0..<Int(max(0, av_pix_fmt_count_planes(pixelFormat))) {
       let packed = Int(av_image_get_linesize(pixelFormat, Int32(clamping: width), Int32(plane)))
       guard packed > 0 else {
-        throw LibAVError("lay out", "a \(width)x\(height) frame", code: CFFmpeg_EINVAL)
+        throw CallFailure("lay out", "a \(width)x\(height) frame", code: CFFmpeg_EINVAL)
       }
       if plane == 0 { firstPacked = packed }
       // V4L2 reports only the stride of the first plane. The other planes have proportional
@@ -41,7 +42,7 @@ struct FrameLayout {
       offset += stride * rows
     }
     guard let last = planes.last else {
-      throw LibAVError("lay out", "a \(width)x\(height) frame", code: CFFmpeg_EINVAL)
+      throw CallFailure("lay out", "a \(width)x\(height) frame", code: CFFmpeg_EINVAL)
     }
     self.planes = planes
     byteCount = last.offset + last.stride * (last.rows - 1) + last.rowBytes
@@ -72,31 +73,31 @@ extension MediaFrame {
   ///   - pixelFormat: The pixel format.
   ///   - bytesPerRow: The stride of each plane in bytes.
   /// - Returns: The number of bytes of each plane.
-  /// - Throws: `LibAVError` with the operation "lay out" if the strides are not proportional,
+  /// - Throws: `CallFailure` with the operation "lay out" if the strides are not proportional,
   ///   because the concatenated planes would then not form a frame.
   package static func planeByteCounts(
     width: Int, height: Int, pixelFormat: LibAVPixelFormat, bytesPerRow: [Int]
-  ) throws(LibAVError) -> [Int] {
+  ) throws(CallFailure) -> [Int] {
     let layout = try FrameLayout(
       width: width, height: height, pixelFormat: pixelFormat,
       bytesPerRow: bytesPerRow.first ?? 0)
     guard layout.planes.map({ $0.stride }) == bytesPerRow else {
-      throw LibAVError("lay out", "a \(width)x\(height) frame", code: CFFmpeg_EINVAL)
+      throw CallFailure("lay out", "a \(width)x\(height) frame", code: CFFmpeg_EINVAL)
     }
     return layout.planes.map { $0.stride * $0.rows }
   }
 
   /// Returns a copy of a larger frame of the same format, with this frame in the center.
   ///
-  /// - Throws: `LibAVError` with the operation "crop" if this frame is larger than the other one,
+  /// - Throws: `CallFailure` with the operation "crop" if this frame is larger than the other one,
   ///   or with the operation "copy".
-  package func centered(on background: MediaFrame) throws(LibAVError) -> MediaFrame {
+  package func centered(on background: MediaFrame) throws(CallFailure) -> MediaFrame {
     let result = try background.copied()
     // The offsets are even, because chroma is shared by pairs of pixels.
     let window = try result.cropped(
       x: (result.width - width) / 4 * 2, y: (result.height - height) / 4 * 2, width: width,
       height: height)
-    try LibAVError.check(
+    try CallFailure.check(
       av_frame_copy(window.pointer, pointer), "copy", "a \(width)x\(height) picture")
     return result
   }
@@ -105,12 +106,12 @@ extension MediaFrame {
   ///
   /// If the frame is already large enough, returns the frame itself.
   ///
-  /// - Throws: `LibAVError` with the operation "enlarge" if samples of the format are not whole
+  /// - Throws: `CallFailure` with the operation "enlarge" if samples of the format are not whole
   ///   bytes.
-  package func padded(width: Int, height: Int) throws(LibAVError) -> MediaFrame {
+  package func padded(width: Int, height: Int) throws(CallFailure) -> MediaFrame {
     guard width > self.width || height > self.height else { return self }
     guard let layout = PixelComponents(pixelFormat) else {
-      throw LibAVError("enlarge", "a frame", code: CFFmpeg_EINVAL)
+      throw CallFailure("enlarge", "a frame", code: CFFmpeg_EINVAL)
     }
     let result = try MediaFrame.video(width: width, height: height, pixelFormat: pixelFormat)
     for component in layout.components {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import OvercrankMediaCore
+
 /// Crops frames around their center and converts the crop to one size and pixel format.
 ///
 /// A source can be cropped only at whole pixels, and with subsampled chroma only at pairs of
@@ -67,11 +69,11 @@ package struct FrameMagnifier: ~Copyable {
   ///   - width: The width of the result in pixels.
   ///   - height: The height of the result in pixels.
   /// - Returns: The result, which may share memory with a larger image.
-  /// - Throws: `LibAVError` with the operation "convert" or "crop".
+  /// - Throws: `CallFailure` with the operation "convert" or "crop".
   package mutating func magnify(
     _ frame: MediaFrame, by factor: Double, to target: LibAVPixelFormat, isFullRange: Bool,
     width: Int, height: Int
-  ) throws(LibAVError) -> MediaFrame {
+  ) throws(CallFailure) -> MediaFrame {
     // The scaled image is cut at any pixel, so its chroma may be shifted by at most half a sample.
     // In a packed format with subsampled chroma, the two chroma components could be exchanged, so a
     // planar format is cut instead.

@@ -19,10 +19,10 @@ extension AVPixelFormat {
 
   /// The FFmpeg format of a `PixelFormat`.
   ///
-  /// - Throws: `LibAVError` with the operation "find" if FFmpeg does not know the name.
-  package init(finding format: PixelFormat) throws(LibAVError) {
+  /// - Throws: `CallFailure` with the operation "find" if FFmpeg does not know the name.
+  package init(finding format: PixelFormat) throws(CallFailure) {
     guard let found = AVPixelFormat(format) else {
-      throw LibAVError("find", "the pixel format \(format.rawValue)", code: CFFmpeg_EINVAL)
+      throw CallFailure("find", "the pixel format \(format.rawValue)", code: CFFmpeg_EINVAL)
     }
     self = found
   }

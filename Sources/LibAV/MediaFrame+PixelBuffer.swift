@@ -5,7 +5,7 @@ package import OvercrankMediaCore
 
 extension MediaFrame {
   /// Returns the bytes of all planes without padding, in the layout of `av_image_copy_to_buffer`.
-  package func packedBytes() throws(LibAVError) -> [UInt8] {
+  package func packedBytes() throws(CallFailure) -> [UInt8] {
     let count = try packedByteCount()
     var result: Int32 = 0
     let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, written in
@@ -14,7 +14,7 @@ extension MediaFrame {
           rebasing: UnsafeMutableRawBufferPointer(buffer)[..<count]))
       written = max(0, min(count, Int(result)))
     }
-    try LibAVError.check(result: result, "copy", "a picture")
+    try CallFailure.check(result: result, "copy", "a picture")
     return bytes
   }
 
@@ -23,7 +23,7 @@ extension MediaFrame {
   /// If ``isPacked`` is true, the parts are the planes themselves. Otherwise the only part is a
   /// copy of all planes.
   ///
-  /// - Throws: The error of the function, or `LibAVError` with the operation "measure" or "copy".
+  /// - Throws: The error of the function, or `CallFailure` with the operation "measure" or "copy".
   package func withPackedParts(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
     let planes = try PixelBuffer.packedPlanes(pixelFormat, width: width, height: height)
     guard isPacked(planes) else { return try packedBytes().withUnsafeBytes(body) }
@@ -50,18 +50,18 @@ extension MediaFrame {
   ///
   /// If the buffer already has the frame's size, its memory is reused.
   ///
-  /// - Throws: `LibAVError` with the operation "measure" or "copy".
-  package func copy(into buffer: inout PixelBuffer) throws(LibAVError) {
+  /// - Throws: `CallFailure` with the operation "measure" or "copy".
+  package func copy(into buffer: inout PixelBuffer) throws(CallFailure) {
     if buffer.width != width || buffer.height != height {
       try buffer.resize(pixelFormat, width: width, height: height)
     }
-    try LibAVError.check(result: buffer.withUnsafeMutableBytes(pack), "copy", "a picture")
+    try CallFailure.check(result: buffer.withUnsafeMutableBytes(pack), "copy", "a picture")
   }
 
   /// The number of bytes of all planes without padding.
   ///
-  /// - Throws: `LibAVError` with the operation "measure".
-  package func packedByteCount() throws(LibAVError) -> Int {
+  /// - Throws: `CallFailure` with the operation "measure".
+  package func packedByteCount() throws(CallFailure) -> Int {
     try PixelBuffer.packedByteCount(pixelFormat, width: width, height: height)
   }
 
@@ -87,16 +87,16 @@ extension MediaFrame {
 extension PixelBuffer {
   /// Creates an image whose bytes are all zero.
   ///
-  /// - Throws: `LibAVError` with the operation "measure" for a format or size that libav does not
+  /// - Throws: `CallFailure` with the operation "measure" for a format or size that libav does not
   ///   support.
-  package init(_ format: LibAVPixelFormat, width: Int, height: Int) throws(LibAVError) {
+  package init(_ format: LibAVPixelFormat, width: Int, height: Int) throws(CallFailure) {
     self.init(format: PixelFormat(rawValue: format.name))
     try resize(format, width: width, height: height)
   }
 
   fileprivate mutating func resize(
     _ format: LibAVPixelFormat, width: Int, height: Int
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     let count = try Self.packedByteCount(format, width: width, height: height)
     resize(
       width: width, height: height,
@@ -105,21 +105,21 @@ extension PixelBuffer {
 
   fileprivate static func packedByteCount(
     _ format: LibAVPixelFormat, width: Int, height: Int
-  ) throws(LibAVError) -> Int {
+  ) throws(CallFailure) -> Int {
     let size = LibAVLog.during {
       av_image_get_buffer_size(format, Int32(clamping: width), Int32(clamping: height), 1)
     }
-    try LibAVError.check(result: size, "measure", "an image")
+    try CallFailure.check(result: size, "measure", "an image")
     return Int(size)
   }
 
   fileprivate static func packedPlanes(
     _ format: LibAVPixelFormat, width: Int, height: Int
-  ) throws(LibAVError) -> [Plane] {
+  ) throws(CallFailure) -> [Plane] {
     var (strides, sizes) = ([Int32](repeating: 0, count: 4), [Int](repeating: 0, count: 4))
-    try LibAVError.check(
+    try CallFailure.check(
       av_image_fill_linesizes(&strides, format, Int32(clamping: width)), "measure", "an image")
-    try LibAVError.check(
+    try CallFailure.check(
       av_image_fill_plane_sizes(
         &sizes, format, Int32(clamping: height), strides.map { Int($0) }), "measure", "an image")
     var offset = 0

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import CFFmpeg
+package import OvercrankMediaCore
 
 /// An uncompressed video frame or a block of uncompressed audio.
 ///
@@ -9,9 +10,9 @@ package final class MediaFrame: @unchecked Sendable {
   let pointer: UnsafeMutablePointer<AVFrame>
 
   /// Allocates an empty frame that FFmpeg then fills.
-  init() throws(LibAVError) {
+  init() throws(CallFailure) {
     guard let frame = av_frame_alloc() else {
-      throw LibAVError("allocate", "a frame", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "a frame", code: CFFmpeg_ENOMEM)
     }
     pointer = frame
   }
@@ -63,22 +64,22 @@ package final class MediaFrame: @unchecked Sendable {
   /// The caller fills it before sharing it.
   package static func video(
     width: Int, height: Int, pixelFormat: AVPixelFormat
-  ) throws(LibAVError) -> MediaFrame {
+  ) throws(CallFailure) -> MediaFrame {
     let frame = try MediaFrame()
     frame.pointer.pointee.width = Int32(clamping: width)
     frame.pointer.pointee.height = Int32(clamping: height)
     frame.pointer.pointee.format = pixelFormat.rawValue
-    try LibAVError.check(
+    try CallFailure.check(
       av_frame_get_buffer(frame.pointer, 0), "allocate", "a \(width)x\(height) picture")
     return frame
   }
 
   /// The size in bytes of a frame in a driver's buffer.
   ///
-  /// - Throws: `LibAVError` for an invalid size or format.
+  /// - Throws: `CallFailure` for an invalid size or format.
   package static func byteCount(
     width: Int, height: Int, pixelFormat: AVPixelFormat, bytesPerRow: Int
-  ) throws(LibAVError) -> Int {
+  ) throws(CallFailure) -> Int {
     try FrameLayout(
       width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: bytesPerRow
     ).byteCount
@@ -90,11 +91,11 @@ package final class MediaFrame: @unchecked Sendable {
   package static func video(
     in bytes: UnsafeRawBufferPointer, width: Int, height: Int, pixelFormat: AVPixelFormat,
     bytesPerRow: Int
-  ) throws(LibAVError) -> MediaFrame {
+  ) throws(CallFailure) -> MediaFrame {
     let layout = try FrameLayout(
       width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: bytesPerRow)
     guard bytes.count >= layout.byteCount, let start = bytes.baseAddress else {
-      throw LibAVError(
+      throw CallFailure(
         "read", "a \(width)x\(height) frame from \(bytes.count) bytes", code: CFFmpeg_EINVAL)
     }
     let frame = try MediaFrame()
@@ -123,28 +124,28 @@ package final class MediaFrame: @unchecked Sendable {
   package static func video(
     copying bytes: UnsafeRawBufferPointer, width: Int, height: Int, pixelFormat: AVPixelFormat,
     bytesPerRow: Int
-  ) throws(LibAVError) -> MediaFrame {
+  ) throws(CallFailure) -> MediaFrame {
     let source = try video(
       in: bytes, width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: bytesPerRow)
     let frame = try video(width: width, height: height, pixelFormat: pixelFormat)
-    try LibAVError.check(
+    try CallFailure.check(
       av_frame_copy(frame.pointer, source.pointer), "copy", "a \(width)x\(height) picture")
     return frame
   }
 
   /// Creates an audio frame from an array of samples for each channel, from -1 to 1.
   ///
-  /// - Throws: `LibAVError` for sample formats other than float and 16- or 32-bit integers.
+  /// - Throws: `CallFailure` for sample formats other than float and 16- or 32-bit integers.
   static func audio(
     _ channels: [[Float]], sampleRate: Int, format: AVSampleFormat
-  ) throws(LibAVError) -> MediaFrame {
+  ) throws(CallFailure) -> MediaFrame {
     let count = channels.first?.count ?? 0
     let frame = try MediaFrame()
     frame.pointer.pointee.nb_samples = Int32(clamping: count)
     frame.pointer.pointee.sample_rate = Int32(clamping: sampleRate)
     frame.pointer.pointee.format = format.rawValue
     av_channel_layout_default(&frame.pointer.pointee.ch_layout, Int32(clamping: channels.count))
-    try LibAVError.check(av_frame_get_buffer(frame.pointer, 0), "allocate", "a block of sound")
+    try CallFailure.check(av_frame_get_buffer(frame.pointer, 0), "allocate", "a block of sound")
     func write<T>(_ type: T.Type, isInterleaved: Bool, _ convert: (Float) -> T) {
       for (channel, samples) in channels.enumerated() {
         guard let plane = frame.pointer.pointee.extended_data[isInterleaved ? 0 : channel] else {
@@ -173,7 +174,7 @@ package final class MediaFrame: @unchecked Sendable {
     case AV_SAMPLE_FMT_S32P: write(Int32.self, isInterleaved: false, longInteger)
     case AV_SAMPLE_FMT_S32: write(Int32.self, isInterleaved: true, longInteger)
     default:
-      throw LibAVError("write", "audio in this sample format", code: CFFmpeg_EINVAL)
+      throw CallFailure("write", "audio in this sample format", code: CFFmpeg_EINVAL)
     }
     return frame
   }
@@ -237,5 +238,170 @@ package final class MediaFrame: @unchecked Sendable {
       return read(Int32.self, interleaved: true) { Float($0) / 2_147_483_648 }
     default: return nil
     }
+  }
+}
+
+extension MediaFrame {
+  /// Returns a copy that shares no memory with this frame.
+  ///
+  /// - Throws: `CallFailure` with the operation "allocate" or "copy".
+  package func copied() throws(CallFailure) -> MediaFrame {
+    let result = try MediaFrame.video(width: width, height: height, pixelFormat: pixelFormat)
+    try CallFailure.check(
+      av_frame_copy(result.pointer, pointer), "copy", "a \(width)x\(height) picture")
+    try CallFailure.check(
+      av_frame_copy_props(result.pointer, pointer), "copy", "a \(width)x\(height) picture")
+    return result
+  }
+
+  /// Returns a part of the frame, which shares the frame's memory.
+  ///
+  /// For the whole frame, returns the frame itself.
+  ///
+  /// - Throws: `CallFailure` with the operation "crop" if the part is not inside the frame.
+  package func cropped(
+    x: Int, y: Int, width: Int, height: Int
+  ) throws(CallFailure) -> MediaFrame {
+    if x == 0, y == 0, width == self.width, height == self.height { return self }
+    guard x >= 0, y >= 0, width > 0, height > 0, x + width <= self.width,
+      y + height <= self.height
+    else { throw CallFailure("crop", "a picture", code: CFFmpeg_EINVAL) }
+    let result = try MediaFrame()
+    try CallFailure.check(av_frame_ref(result.pointer, pointer), "crop", "a picture")
+    result.pointer.pointee.crop_left = x
+    result.pointer.pointee.crop_top = y
+    result.pointer.pointee.crop_right = self.width - x - width
+    result.pointer.pointee.crop_bottom = self.height - y - height
+    let flags = Int32(AV_FRAME_CROP_UNALIGNED)
+    try CallFailure.check(av_frame_apply_cropping(result.pointer, flags), "crop", "a picture")
+    return result
+  }
+
+  /// Returns a rotated copy of the frame.
+  ///
+  /// Without a rotation, returns the frame itself.
+  ///
+  /// - Throws: `CallFailure` with the operation "turn" if samples of the format are not whole bytes,
+  ///   or if rows and columns are exchanged and chroma is subsampled differently in the two
+  ///   directions.
+  package func rotated(by rotation: FrameRotation) throws(CallFailure) -> MediaFrame {
+    if rotation == .none { return self }
+    guard let layout = PixelComponents(pixelFormat),
+      !rotation.isTransposed || layout.chromaShift.x == layout.chromaShift.y
+    else { throw CallFailure("turn", "a picture", code: CFFmpeg_EINVAL) }
+    let result = try MediaFrame.video(
+      width: rotation.isTransposed ? height : width, height: rotation.isTransposed ? width : height,
+      pixelFormat: pixelFormat)
+    for component in layout.components {
+      let size = layout.size(of: component, width: result.width, height: result.height)
+      guard let from = planeData(component.plane), let to = result.planeData(component.plane)
+      else { continue }
+      let (stride, step) = (bytesPerRow(component.plane), component.step)
+      for y in 0..<size.height {
+        let row = rotation.flipsY ? size.height - 1 - y : y
+        // In the source plane, the byte offset of the first output column, and the byte distance to
+        // the next one.
+        let along = rotation.isTransposed ? stride : step
+        let start = (rotation.isTransposed ? row * step : row * stride) + component.offset
+        let first = rotation.flipsX ? start + (size.width - 1) * along : start
+        let stepIn = rotation.flipsX ? -along : along
+        let output = to + y * result.bytesPerRow(component.plane) + component.offset
+        if layout.bytesPerSample == 1 {
+          for x in 0..<size.width { output[x * step] = from[first + x * stepIn] }
+        } else {
+          for x in 0..<size.width {
+            output[x * step] = from[first + x * stepIn]
+            output[x * step + 1] = from[first + x * stepIn + 1]
+          }
+        }
+      }
+    }
+    return result
+  }
+}
+
+extension MediaFrame {
+  /// The matrix for the conversion between YUV and RGB.
+  package enum Matrix: Hashable, Sendable {
+    case bt601, bt709, other
+
+    /// The matrix of a track's frames: that of its tag, or what players assume.
+    package init(of parameters: CodecParameters) {
+      let space = parameters.pointer.pointee.color_space
+      let isHigh = Self.isHighDefinition(parameters.width, parameters.height)
+      self = space == AVCOL_SPC_UNSPECIFIED && isHigh ? .bt709 : Self(space)
+    }
+
+    fileprivate init(_ space: AVColorSpace) {
+      switch space {
+      case AVCOL_SPC_UNSPECIFIED, AVCOL_SPC_BT470BG, AVCOL_SPC_SMPTE170M: self = .bt601
+      case AVCOL_SPC_BT709: self = .bt709
+      default: self = .other
+      }
+    }
+
+    /// Players assume BT.709 for frames of at least 1280 columns or 577 rows (mpv,
+    /// `mp_csp_guess_colorspace`).
+    fileprivate static func isHighDefinition(_ width: Int, _ height: Int) -> Bool {
+      width >= 1280 || height > 576
+    }
+  }
+
+  /// Tags a YUV frame above standard definition as BT.709 if the frame has no matrix tag.
+  ///
+  func guessMatrix() {
+    guard colorSpace == AVCOL_SPC_UNSPECIFIED, Matrix.isHighDefinition(width, height),
+      !pixelFormat.isRGB, !pixelFormat.isGray
+    else { return }
+    pointer.pointee.colorspace = AVCOL_SPC_BT709
+  }
+
+  /// The YUV matrix that the frame's tag states; BT.601 for an untagged frame, as in ``Scaler``.
+  package var matrix: Matrix { Matrix(colorSpace) }
+}
+
+extension MediaFrame {
+  /// Encodes the frame as a PNG file.
+  ///
+  /// The pixel format must be `rgb24`.
+  ///
+  /// - Throws: `CallFailure` if the encoder is missing or rejects the frame.
+  package func pngBytes() throws(CallFailure) -> [UInt8] {
+    var settings = Encoder.VideoSettings(
+      codec: "png", width: width, height: height, pixelFormat: .rgb24, timescale: 1)
+    // The PNG encoder uses one thread for each frame, so more threads would not encode a single
+    // frame faster.
+    settings.threadCount = 1
+    var encoder = try Encoder(video: settings)
+    try encoder.send(self)
+    try encoder.send(nil)
+    guard let packet = try encoder.nextPacket() else {
+      throw CallFailure("encode", "a PNG picture", code: -22)
+    }
+    return packet.withBytes { [UInt8]($0) }
+  }
+}
+
+extension MediaFrame {
+  /// Encodes the frame as a JPEG file.
+  ///
+  /// The pixel format must be a full-range format of JPEG, such as `yuvj420p`.
+  ///
+  /// - Parameter quantizer: The quantizer, from 2 (best) to 31.
+  /// - Returns: The bytes of the file.
+  /// - Throws: `CallFailure` if the encoder is missing or rejects the frame.
+  package func jpegBytes(quantizer: Int) throws(CallFailure) -> [UInt8] {
+    var settings = Encoder.VideoSettings(
+      codec: "mjpeg", width: width, height: height, pixelFormat: pixelFormat, timescale: 1)
+    settings.isFullRange = true
+    settings.quantizer = quantizer
+    settings.threadCount = 1
+    var encoder = try Encoder(video: settings)
+    try encoder.send(self)
+    try encoder.send(nil)
+    guard let packet = try encoder.nextPacket() else {
+      throw CallFailure("encode", "a JPEG image", code: -22)
+    }
+    return packet.withBytes { [UInt8]($0) }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
+import OvercrankMediaCore
 package import OvercrankLinuxSystem
 package import OvercrankMovieFormat
 
@@ -52,11 +53,11 @@ package struct MovieWriter: ~Copyable {
   ///   - settings: The layout of the file.
   ///   - sources: The files from which packets are copied by
   ///     ``copy(_:from:track:pts:dts:duration:runBytes:)``.
-  /// - Throws: `LibAVError` with the operation "open".
+  /// - Throws: `CallFailure` with the operation "open".
   package init(
     path: String, settings: Settings, copying sources: [OpenFile] = []
-  ) throws(LibAVError) {
-    file = try LibAVError.converting { () throws(SystemError) in
+  ) throws(CallFailure) {
+    file = try CallFailure.converting { () throws(CallFailure) in
       try RandomAccessFile(opening: path).file
     }
     (self.path, self.settings, self.sources) = (path, settings, sources)
@@ -73,12 +74,12 @@ package struct MovieWriter: ~Copyable {
   ///   - descriptions: The sample descriptions of a source in the same container, which are stored
   ///     unchanged. Without them, one is made from the parameters.
   /// - Returns: The index of the track.
-  /// - Throws: `LibAVError` if the container does not support the codec, or if memory is unavailable.
+  /// - Throws: `CallFailure` if the container does not support the codec, or if memory is unavailable.
   package mutating func addTrack(
     _ parameters: CodecParameters, timescale: Int32, metadata: [String: String] = [:],
     displayMatrix: [Int32] = [], sideData: [TrackSideData] = [],
     descriptions: [SampleDescription] = []
-  ) throws(LibAVError) -> Int {
+  ) throws(CallFailure) -> Int {
     var format = TrackMuxer.Format(parameters, in: settings.container, timescale: timescale)
     (format.metadata, format.displayMatrix, format.sideData) = (metadata, displayMatrix, sideData)
     let muxer = try TrackMuxer(format, path: path)
@@ -90,8 +91,8 @@ package struct MovieWriter: ~Copyable {
   ///
   /// Call this before packets are written.
   ///
-  /// - Throws: `LibAVError` with the operation "write to".
-  package mutating func begin() throws(LibAVError) {
+  /// - Throws: `CallFailure` with the operation "write to".
+  package mutating func begin() throws(CallFailure) {
     var index = MovieIndex(settings.container, timescale: settings.movieTimescale)
     index.tags = settings.metadata
     var layout = MovieFileWriter.Settings(index: index)
@@ -107,9 +108,9 @@ package struct MovieWriter: ~Copyable {
       MovieTrack(unfinished: $0.format, timescale: $0.muxer.timescale)
     }
     let (file, sources) = (file, sources)
-    do throws(SystemError) {
+    do throws(CallFailure) {
       movie = try MovieFileWriter(file, tracks: described, settings: layout, copying: sources)
-    } catch { throw LibAVError(error) }
+    } catch { throw CallFailure(error) }
   }
 
   /// The space to reserve for the index of `count` packets, in bytes.
@@ -135,12 +136,12 @@ package struct MovieWriter: ~Copyable {
   ///
   /// `description` is the index of the packet's sample description among those of the track.
   ///
-  /// - Throws: `LibAVError`. The operation is "write to" if the packet is refused or the disk is full. It
+  /// - Throws: `CallFailure`. The operation is "write to" if the packet is refused or the disk is full. It
   ///   begins with "store a frame" if the decode times do not increase, if a difference of times does not
   ///   fit 31 bits, or if the presentation time is before the decode time.
   package mutating func write(
     _ packet: Packet, track: Int, pts: Int64, dts: Int64, duration: Int64, description: Int = 0
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     var sample = try sample(track, pts: pts, dts: dts, duration: duration)
     sample.isKeyFrame = packet.isKeyFrame
     sample.isDroppable = packet.isDroppable
@@ -163,8 +164,8 @@ package struct MovieWriter: ~Copyable {
     }
     tracks[track].pending = nil
     sample.count = stored.count
-    do throws(SystemError) { try movie?.append(stored.bytes, sample) } catch {
-      throw LibAVError(error)
+    do throws(CallFailure) { try movie?.append(stored.bytes, sample) } catch {
+      throw CallFailure(error)
     }
   }
 
@@ -176,17 +177,17 @@ package struct MovieWriter: ~Copyable {
   /// ``init(path:settings:copying:)``. `runBytes` returns the number of bytes in this packet and the
   /// following contiguous packets of the source, at least up to ``RangeCopier/shareableRunBytes``.
   ///
-  /// - Throws: `LibAVError` as ``write(_:track:pts:dts:duration:description:)`` does, and with the
+  /// - Throws: `CallFailure` as ``write(_:track:pts:dts:duration:description:)`` does, and with the
   ///   operation "read" or "read all packets of" for an error of the source. An error may concern an
   ///   earlier packet.
   package mutating func copy(
     _ location: PacketLocation, from source: Int, track: Int, pts: Int64, dts: Int64,
     duration: Int64, description: Int = 0, runBytes: () -> Int64
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     var sample = try sample(track, pts: pts, dts: dts, duration: duration)
     sample.isKeyFrame = location.isKeyFrame
     sample.description = description
-    do throws(SystemError) {
+    do throws(CallFailure) {
       try movie?.copy(
         location.byteCount, sample, from: source, at: location.position, runBytes: runBytes)
     } catch { throw Self.failure(error) }
@@ -195,11 +196,11 @@ package struct MovieWriter: ~Copyable {
   /// The sample of a packet with times in ticks of the track that the caller added.
   private func sample(
     _ track: Int, pts: Int64, dts: Int64, duration: Int64
-  ) throws(LibAVError) -> MovieFileWriter.Sample {
-    let failure = LibAVError(
+  ) throws(CallFailure) -> MovieFileWriter.Sample {
+    let failure = CallFailure(
       "store a frame at \(pts) (decoded at \(dts)) in", path, code: CFFmpeg_EINVAL)
     guard movie != nil, tracks.indices.contains(track) else {
-      throw LibAVError("write before the header of", path, code: CFFmpeg_EINVAL)
+      throw CallFailure("write before the header of", path, code: CFFmpeg_EINVAL)
     }
     let (given, stored) = (tracks[track].format.timescale, tracks[track].muxer.timescale)
     func ticks(_ time: Int64) -> Int64 {
@@ -217,8 +218,8 @@ package struct MovieWriter: ~Copyable {
 
   /// Writes the index, and closes the file.
   ///
-  /// - Throws: `LibAVError`. The file may then lack its index.
-  package mutating func finish() throws(LibAVError) {
+  /// - Throws: `CallFailure`. The file may then lack its index.
+  package mutating func finish() throws(CallFailure) {
     for (number, track) in tracks.enumerated() {
       let described = try describe(track)
       movie?.describe(number, as: described.track)
@@ -226,12 +227,12 @@ package struct MovieWriter: ~Copyable {
         movie?.mark(number, keyFrames: marks.keyFrames, partial: marks.partial)
       }
     }
-    do throws(SystemError) { try movie?.finish() } catch { throw Self.failure(error) }
+    do throws(CallFailure) { try movie?.finish() } catch { throw Self.failure(error) }
     movie = nil
   }
 
   /// The description of a track, with the sample descriptions of its source if it has any.
-  private func describe(_ track: Track) throws(LibAVError) -> DescribedTrack {
+  private func describe(_ track: Track) throws(CallFailure) -> DescribedTrack {
     var described: DescribedTrack
     if track.muxer.packetCount > 0 {
       described = try track.muxer.finish()
@@ -249,9 +250,9 @@ package struct MovieWriter: ~Copyable {
   }
 
   /// Converts the error of a file operation; a source that ends too early is invalid.
-  private static func failure(_ error: SystemError) -> LibAVError {
+  private static func failure(_ error: CallFailure) -> CallFailure {
     error.operation == "read all packets of"
-      ? LibAVError(error.operation, error.subject, code: CFFmpeg_INVALIDDATA) : LibAVError(error)
+      ? CallFailure(error.operation, error.subject, code: CFFmpeg_INVALIDDATA) : CallFailure(error)
   }
 }
 
@@ -289,7 +290,7 @@ extension MovieWriter {
     guard parameters.codecID != AV_CODEC_ID_RAWVIDEO || parameters.pixelFormat.hasTagInMOV else {
       return false
     }
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       let format = TrackMuxer.Format(parameters, in: container, timescale: timescale)
       let muxer = try TrackMuxer(format, path: "memory.\(container.rawValue)")
       if let packet { _ = try muxer.store(packet, pts: 0, dts: 0, duration: 1) }

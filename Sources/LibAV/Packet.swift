@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
+package import OvercrankMediaCore
+package import OvercrankMovieFormat
 
 /// An encoded packet of one track, from a demuxer or an encoder.
 ///
@@ -15,19 +17,19 @@ package final class Packet: @unchecked Sendable {
 
   /// Creates a packet by copying bytes.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable.
+  /// - Throws: `CallFailure` if memory is unavailable.
   package init(
     copying bytes: UnsafeRawBufferPointer, pts: Int64, dts: Int64, duration: Int64,
     isKeyFrame: Bool
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     guard let size = Int32(exactly: bytes.count), let packet = av_packet_alloc() as Optional else {
-      throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "a packet", code: CFFmpeg_ENOMEM)
     }
     let result = av_new_packet(packet, size)
     guard result >= 0 else {
       var gone: UnsafeMutablePointer<AVPacket>? = packet
       av_packet_free(&gone)
-      throw LibAVError("allocate", "a packet of \(size) bytes", code: result)
+      throw CallFailure("allocate", "a packet of \(size) bytes", code: result)
     }
     if let source = bytes.baseAddress {
       UnsafeMutableRawPointer(packet.pointee.data).copyMemory(
@@ -42,15 +44,15 @@ package final class Packet: @unchecked Sendable {
 
   /// Creates a key frame at time zero with a duration of one tick, by copying bytes.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable.
-  package convenience init(copying bytes: [UInt8]) throws(LibAVError) {
+  /// - Throws: `CallFailure` if memory is unavailable.
+  package convenience init(copying bytes: [UInt8]) throws(CallFailure) {
     let copied = bytes.withUnsafeBytes { bytes in
-      Result { () throws(LibAVError) in
+      Result { () throws(CallFailure) in
         try Packet(copying: bytes, pts: 0, dts: 0, duration: 1, isKeyFrame: true)
       }
     }
     guard let clone = av_packet_clone(try copied.get().pointer) else {
-      throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "a packet", code: CFFmpeg_ENOMEM)
     }
     self.init(owning: clone)
   }
@@ -88,8 +90,8 @@ package final class Packet: @unchecked Sendable {
 
   /// Returns the packet with another presentation time and without a decoding time.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable.
-  package func shown(at ticks: Int64) throws(LibAVError) -> Packet {
+  /// - Throws: `CallFailure` if memory is unavailable.
+  package func shown(at ticks: Int64) throws(CallFailure) -> Packet {
     try changed { packet in
       packet.pointee.pts = ticks
       packet.pointee.dts = CFFmpeg_NOPTS
@@ -98,8 +100,8 @@ package final class Packet: @unchecked Sendable {
 
   /// Returns the packet with `ticks` added to its times.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable.
-  package func moved(by ticks: Int64) throws(LibAVError) -> Packet {
+  /// - Throws: `CallFailure` if memory is unavailable.
+  package func moved(by ticks: Int64) throws(CallFailure) -> Packet {
     try changed { packet in
       if packet.pointee.pts != CFFmpeg_NOPTS { packet.pointee.pts &+= ticks }
       if packet.pointee.dts != CFFmpeg_NOPTS { packet.pointee.dts &+= ticks }
@@ -108,8 +110,8 @@ package final class Packet: @unchecked Sendable {
 
   /// Returns the packet without its key frame flag.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable.
-  package func withoutKeyFlag() throws(LibAVError) -> Packet {
+  /// - Throws: `CallFailure` if memory is unavailable.
+  package func withoutKeyFlag() throws(CallFailure) -> Packet {
     try changed { $0.pointee.flags &= ~AV_PKT_FLAG_KEY }
   }
 
@@ -117,12 +119,12 @@ package final class Packet: @unchecked Sendable {
   ///
   /// The copy shares its bytes with this packet, unless the change modifies the bytes.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable, and the errors of `change`.
+  /// - Throws: `CallFailure` if memory is unavailable, and the errors of `change`.
   func changed(
-    _ change: (UnsafeMutablePointer<AVPacket>) throws(LibAVError) -> Void
-  ) throws(LibAVError) -> Packet {
+    _ change: (UnsafeMutablePointer<AVPacket>) throws(CallFailure) -> Void
+  ) throws(CallFailure) -> Packet {
     guard let clone = av_packet_clone(pointer) else {
-      throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "a packet", code: CFFmpeg_ENOMEM)
     }
     let copy = Packet(owning: clone)
     try change(clone)
@@ -134,5 +136,85 @@ package final class Packet: @unchecked Sendable {
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(UnsafeRawBufferPointer(start: pointer.pointee.data, count: byteCount))
+  }
+}
+
+extension Packet {
+  /// Returns the packet with a length prefix before each NAL unit instead of a start code.
+  ///
+  /// - Parameter lengthSize: The size of a length prefix in bytes. Nil returns the packet
+  ///   unchanged.
+  /// - Returns: The converted packet, with the same times.
+  /// - Throws: `CallFailure` if memory is unavailable, or if a NAL unit is too long for the prefix.
+  package func lengthPrefixed(_ lengthSize: Int?) throws(CallFailure) -> Packet {
+    guard let lengthSize else { return self }
+    let bytes = withBytes { buffer -> [UInt8]? in
+      var bytes: [UInt8] = []
+      bytes.reserveCapacity(buffer.count + 16)
+      var units = NALUnitReader(buffer, lengthSize: nil)
+      while let unit = units.next() {
+        guard lengthSize >= 4 || unit.count < 1 << (8 * lengthSize) else { return nil }
+        for byte in (0..<lengthSize).reversed() {
+          bytes.append(UInt8(truncatingIfNeeded: unit.count >> (8 * byte)))
+        }
+        bytes += buffer[unit]
+      }
+      return bytes
+    }
+    guard let bytes, !bytes.isEmpty else {
+      throw CallFailure(
+        "store", "a frame in units of \(lengthSize) bytes of length", code: -22)
+    }
+    let pts = pts ?? 0
+    return try bytes.span.withUnsafeBytes { (buffer) throws(CallFailure) in
+      try Packet(
+        copying: buffer, pts: pts, dts: dts ?? pts, duration: duration, isKeyFrame: isKeyFrame)
+    }
+  }
+}
+
+extension Packet {
+  /// Finds parameter sets between the two fields of an H.264 frame.
+  ///
+  /// - Parameter lengthSize: The size of a length prefix in bytes; nil for start codes.
+  /// - Returns: The offset in bytes at which they begin; nil if there are none.
+  func parameterChange(_ lengthSize: Int?) -> Int? {
+    withBytes { bytes in
+      var units = NALUnitReader(bytes, lengthSize: lengthSize)
+      var (sliceEnd, change): (Int?, Int?) = (nil, nil)
+      while let unit = units.next() {
+        switch bytes[unit.lowerBound] & 0x1F {
+        case 1...5:
+          if let change { return change }
+          sliceEnd = unit.upperBound
+        case 7, 8: change = change ?? sliceEnd
+        default: break
+        }
+      }
+      return nil
+    }
+  }
+
+  /// Returns the packet with the bytes before an offset, and one without times with the others.
+  ///
+  /// - Throws: `CallFailure` if there is no memory.
+  func split(at offset: Int) throws(CallFailure) -> (Packet, Packet) {
+    let first = try changed { $0.pointee.size = Int32(clamping: offset) }
+    let second = try changed { packet in
+      packet.pointee.data += offset
+      packet.pointee.size -= Int32(clamping: offset)
+      (packet.pointee.pts, packet.pointee.dts) = (CFFmpeg_NOPTS, CFFmpeg_NOPTS)
+    }
+    return (first, second)
+  }
+}
+
+extension H264Headers {
+  /// Reads the parameter sets from the codec parameters of a track.
+  ///
+  /// Returns nil if the track is not H.264, or if its codec parameters contain none.
+  package init?(_ parameters: CodecParameters) {
+    guard parameters.codecName == "h264" else { return nil }
+    self.init(parameters.extradata, unitLengthSize: parameters.unitLengthSize)
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
+import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// A libavcodec parser that reads the headers in complete packets of a track.
 package final class PacketParser {
@@ -72,5 +74,51 @@ extension PacketParser {
   /// The frame order count (POC) of a packet; 0 if the headers of the packet cannot be read.
   package func frameOrder(of packet: Packet) -> Int {
     Int(headers(of: packet).output_picture_number)
+  }
+}
+
+extension PacketParser {
+  /// Creates a parser that detects the fields of interlaced frames.
+  ///
+  /// Returns nil if the track is not H.264, or if its first frames were progressive.
+  static func ofFields(_ track: TrackFormat) -> PacketParser? {
+    guard track.kind == .video, track.parameters.codecID == AV_CODEC_ID_H264,
+      track.parameters.pointer.pointee.field_order != AV_FIELD_PROGRESSIVE
+    else { return nil }
+    return PacketParser(track.parameters)
+  }
+
+  /// Whether a packet of the track is a frame or a field.
+  func fieldContent(of packet: Packet) -> FieldPairs<Packet>.Content {
+    let headers = headers(of: packet)
+    switch headers.picture_structure {
+    case AV_PICTURE_STRUCTURE_TOP_FIELD, AV_PICTURE_STRUCTURE_BOTTOM_FIELD:
+      // libavcodec's parser sets `field_order` to TT or BB only at the second field of a frame. The
+      // field before that one has the other parity and the same `frame_num`.
+      return [AV_FIELD_TT, AV_FIELD_BB].contains(headers.field_order) ? .secondField : .firstField
+    default: return .frame
+    }
+  }
+}
+
+extension Packet {
+  /// Returns a packet with the bytes of this packet and the next one, and with the times of this
+  /// packet.
+  ///
+  /// - Throws: `CallFailure` if memory is unavailable.
+  func joined(with next: Packet) throws(CallFailure) -> Packet {
+    try changed { packet throws(CallFailure) in
+      let start = byteCount
+      try CallFailure.check(
+        av_grow_packet(packet, Int32(clamping: next.byteCount)), "allocate", "a packet")
+      next.withBytes { bytes in
+        if let source = bytes.baseAddress {
+          UnsafeMutableRawPointer(packet.pointee.data).advanced(by: start)
+            .copyMemory(from: source, byteCount: bytes.count)
+        }
+      }
+      packet.pointee.duration += next.duration
+      packet.pointee.flags |= next.pointer.pointee.flags & AV_PKT_FLAG_CORRUPT
+    }
   }
 }

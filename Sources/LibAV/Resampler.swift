@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
+package import OvercrankMediaCore
 
 /// A sample rate converter for planar float audio.
 ///
@@ -38,13 +39,13 @@ package struct Resampler: ~Copyable {
   ///   - inputRate: Above zero, at most ``largestInputRate``.
   ///   - outputRate: Above zero.
   ///   - channelCount: From 1 to 64.
-  /// - Throws: `ResamplerError` if a number is out of range or memory is exhausted.
+  /// - Throws: `CallFailure` if a number is out of range or memory is exhausted.
   package init(
     inputRate: Int32, outputRate: Int32, channelCount: Int
-  ) throws(ResamplerError) {
+  ) throws(CallFailure) {
     guard (1...Self.largestInputRate).contains(inputRate), outputRate > 0,
       (1...64).contains(channelCount)
-    else { throw ResamplerError(operation: .open, code: CFFmpeg_EINVAL) }
+    else { throw ResamplerOperation.open.failure(CFFmpeg_EINVAL) }
     let narrowing = max(1, Double(inputRate) / Double(outputRate))
     let shift = Self.phaseShift(outputRate: outputRate, narrowing: narrowing)
     try self.init(
@@ -58,10 +59,10 @@ package struct Resampler: ~Copyable {
   ///   - rate: Samples per second of both input and output, from 1 to ``largestInputRate``. The
   ///     value does not affect the result, because only the ratio of the two rates does.
   ///   - channelCount: From 1 to 64.
-  /// - Throws: `ResamplerError` if a number is out of range or memory is exhausted.
-  package init(steeredAt rate: Int32, channelCount: Int) throws(ResamplerError) {
+  /// - Throws: `CallFailure` if a number is out of range or memory is exhausted.
+  package init(steeredAt rate: Int32, channelCount: Int) throws(CallFailure) {
     guard (1...Self.largestInputRate).contains(rate), (1...64).contains(channelCount) else {
-      throw ResamplerError(operation: .open, code: CFFmpeg_EINVAL)
+      throw ResamplerOperation.open.failure(CFFmpeg_EINVAL)
     }
     // A phase shift of 12 makes 4096 filters, between which libswresample interpolates. At equal
     // rates, libswresample would only copy the samples. `SWR_FLAG_RESAMPLE` makes it resample.
@@ -73,7 +74,7 @@ package struct Resampler: ~Copyable {
   private init(
     inputRate: Int32, outputRate: Int32, channelCount: Int, phaseShift: Int64, filterLength: Int,
     flags: Int64
-  ) throws(ResamplerError) {
+  ) throws(CallFailure) {
 
     var layout = AVChannelLayout()
     av_channel_layout_default(&layout, Int32(channelCount))
@@ -93,7 +94,7 @@ package struct Resampler: ~Copyable {
     }
     guard code >= 0, context != nil else {
       swr_free(&context)
-      throw ResamplerError(operation: .open, code: min(code, -1))
+      throw ResamplerOperation.open.failure(min(code, -1))
     }
     self.channelCount = channelCount
     self.filterLength = filterLength
@@ -136,13 +137,13 @@ package struct Resampler: ~Copyable {
   ///
   /// - Parameter input: An array for each channel, all of the same length.
   /// - Returns: One plane per channel, all of the same length, possibly empty.
-  /// - Throws: `ResamplerError` if the planes do not match the channels, or FFmpeg fails.
-  package mutating func convert(_ input: [[Float]]) throws(ResamplerError) -> [[Float]] {
+  /// - Throws: `CallFailure` if the planes do not match the channels, or FFmpeg fails.
+  package mutating func convert(_ input: [[Float]]) throws(CallFailure) -> [[Float]] {
     guard input.count == channelCount, let count = input.first?.count,
       let inputCount = Int32(exactly: count), input.allSatisfy({ $0.count == count })
-    else { throw ResamplerError(operation: .convert, code: CFFmpeg_EINVAL) }
+    else { throw ResamplerOperation.convert.failure(CFFmpeg_EINVAL) }
     let capacity = swr_get_out_samples(context, inputCount)
-    guard capacity >= 0 else { throw ResamplerError(operation: .convert, code: capacity) }
+    guard capacity >= 0 else { throw ResamplerOperation.convert.failure(capacity) }
 
     // C expects an array of pointers to planes. One allocation contains all planes of the input,
     // and another one all planes of the output.
@@ -163,7 +164,7 @@ package struct Resampler: ~Copyable {
       resultPlanes.append(Self.bytes(space.baseAddress))
     }
     let made = swr_convert(context, &resultPlanes, capacity, &sourcePlanes, inputCount)
-    guard made >= 0 else { throw ResamplerError(operation: .convert, code: made) }
+    guard made >= 0 else { throw ResamplerOperation.convert.failure(made) }
     takenCount += Int64(count)
     return (0..<channelCount).map { channel in
       let start = channel * Int(capacity)
@@ -178,14 +179,14 @@ package struct Resampler: ~Copyable {
   ///
   /// - Parameter parts: The number of additional input samples that are consumed for a million
   ///   output samples, from -100 000 to 100 000, truncated to thousandths.
-  /// - Throws: `ResamplerError` if FFmpeg rejects the value.
-  package mutating func steer(partsPerMillion parts: Double) throws(ResamplerError) {
+  /// - Throws: `CallFailure` if FFmpeg rejects the value.
+  package mutating func steer(partsPerMillion parts: Double) throws(CallFailure) {
     let parts = parts.isFinite ? max(-100_000, min(100_000, parts)) : 0
     // libswresample ends a compensation after `distance` output samples. This distance lasts 5.8
     // hours at 48 kHz, and the next call comes much earlier.
     let distance: Int32 = 1_000_000_000
     let code = swr_set_compensation(context, Int32(-parts * 1_000), distance)
-    guard code >= 0 else { throw ResamplerError(operation: .steer, code: code) }
+    guard code >= 0 else { throw ResamplerOperation.steer.failure(code) }
   }
 
   /// The exact position of the next output sample, in input samples after the first one.
@@ -201,25 +202,17 @@ package struct Resampler: ~Copyable {
   }
 }
 
-/// A failed call to libswresample: the operation and FFmpeg's error code.
-package struct ResamplerError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The operation, as a phrase that follows "could not".
-  package enum Operation: String, Sendable {
-    case open = "set up a change of sampling rate"
-    case convert = "change the sampling rate"
-    case steer = "correct the sampling rate"
-  }
+/// The calls to libswresample, as they stand in failures.
+private enum ResamplerOperation {
+  case open
+  case convert
+  case steer
 
-  /// The operation that failed.
-  package let operation: Operation
-  /// The negative `AVERROR` code.
-  package let code: Int32
-
-  /// The error in one sentence, without a final period.
-  package var description: String {
-    var text = [CChar](repeating: 0, count: 128)
-    av_strerror(code, &text, text.count)
-    let reason = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-    return "could not \(operation.rawValue): \(String(decoding: reason, as: UTF8.self))"
+  func failure(_ code: Int32) -> CallFailure {
+    switch self {
+    case .open: CallFailure("set up a change of", "sampling rate", code: code)
+    case .convert: CallFailure("change", "the sampling rate", code: code)
+    case .steer: CallFailure("correct", "the sampling rate", code: code)
+    }
   }
 }

@@ -49,7 +49,7 @@ package struct Scaler: ~Copyable {
     from source: (width: Int, height: Int, pixelFormat: AVPixelFormat, isFullRange: Bool),
     to target: (width: Int, height: Int, pixelFormat: AVPixelFormat, isFullRange: Bool),
     colorSpace: AVColorSpace = AVCOL_SPC_UNSPECIFIED, quality: ConversionQuality = .exact
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     guard
       let context = LibAVLog.during({
         sws_getContext(
@@ -58,7 +58,7 @@ package struct Scaler: ~Copyable {
           quality.flags(to: target.pixelFormat), nil, nil, nil)
       })
     else {
-      throw LibAVError(
+      throw CallFailure(
         "convert", "frames to another pixel format", code: CFFmpeg_EINVAL,
         logLine: LibAVLog.takeLine())
     }
@@ -83,10 +83,10 @@ package struct Scaler: ~Copyable {
 
   /// Returns the converted frame as a new frame.
   ///
-  /// - Throws: `LibAVError` with the operation "convert".
-  package mutating func convert(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
+  /// - Throws: `CallFailure` with the operation "convert".
+  package mutating func convert(_ frame: MediaFrame) throws(CallFailure) -> MediaFrame {
     let result = try MediaFrame.video(width: width, height: height, pixelFormat: pixelFormat)
-    try LibAVError.check(
+    try CallFailure.check(
       sws_scale_frame(context, result.pointer, frame.pointer), "convert", "a picture")
     return result
   }
@@ -130,11 +130,11 @@ package struct FrameConverter: ~Copyable {
   /// Creates a converter to a format, with full range for RGB and gray, and the given range for
   /// YUV.
   ///
-  /// - Throws: `LibAVError` with the operation "find" if libswscale cannot write the format.
-  package init(to format: PixelFormat, yuvIsFullRange: Bool = false) throws(LibAVError) {
+  /// - Throws: `CallFailure` with the operation "find" if libswscale cannot write the format.
+  package init(to format: PixelFormat, yuvIsFullRange: Bool = false) throws(CallFailure) {
     let target = try LibAVPixelFormat(finding: format)
     guard target.isConversionTarget else {
-      throw LibAVError("find", "the pixel format \(format.rawValue)", code: CFFmpeg_EINVAL)
+      throw CallFailure("find", "the pixel format \(format.rawValue)", code: CFFmpeg_EINVAL)
     }
     self.init(to: target, isFullRange: yuvIsFullRange || target.isFullRange)
   }
@@ -143,8 +143,8 @@ package struct FrameConverter: ~Copyable {
   ///
   /// If the frame already has this format and size, returns the frame itself.
   ///
-  /// - Throws: `LibAVError` with the operation "convert".
-  package mutating func convert(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
+  /// - Throws: `CallFailure` with the operation "convert".
+  package mutating func convert(_ frame: MediaFrame) throws(CallFailure) -> MediaFrame {
     let next = Source(
       width: frame.width, height: frame.height, format: frame.pointer.pointee.format,
       isFullRange: frame.isFullRange, colorSpace: frame.colorSpace)
@@ -179,7 +179,7 @@ package struct FrameConverter: ~Copyable {
     }
     let planes = try unpacker?.convert(frame) ?? frame
     guard let converted = try scaler?.convert(planes) else {
-      throw LibAVError("convert", "a picture", code: CFFmpeg_EINVAL)
+      throw CallFailure("convert", "a picture", code: CFFmpeg_EINVAL)
     }
     return converted
   }

@@ -11,25 +11,25 @@ package final class CodecParameters: @unchecked Sendable {
   // The parameters are written only in the initializers, so threads may share them.
   let pointer: UnsafeMutablePointer<AVCodecParameters>
 
-  init(copying other: UnsafePointer<AVCodecParameters>) throws(LibAVError) {
+  init(copying other: UnsafePointer<AVCodecParameters>) throws(CallFailure) {
     guard let copy = avcodec_parameters_alloc() else {
-      throw LibAVError("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
     }
     pointer = copy
-    try LibAVError.check(avcodec_parameters_copy(copy, other), "copy", "codec parameters")
+    try CallFailure.check(avcodec_parameters_copy(copy, other), "copy", "codec parameters")
   }
 
   /// Copies the codec parameters of a track in a file.
   ///
   /// The container and the bitstream may state different pixel aspect ratios. The ratio in the
   /// container is used, as in players (`av_guess_sample_aspect_ratio`).
-  convenience init(of stream: UnsafeMutablePointer<AVStream>) throws(LibAVError) {
+  convenience init(of stream: UnsafeMutablePointer<AVStream>) throws(CallFailure) {
     try self.init(copying: stream.pointee.codecpar)
     pointer.pointee.sample_aspect_ratio = av_guess_sample_aspect_ratio(nil, stream, nil)
   }
 
   /// Returns a copy without the bit rate, which the muxer then calculates.
-  package func withoutBitRate() throws(LibAVError) -> CodecParameters {
+  package func withoutBitRate() throws(CallFailure) -> CodecParameters {
     let copy = try CodecParameters(copying: pointer)
     copy.pointer.pointee.bit_rate = 0
     return copy
@@ -38,13 +38,13 @@ package final class CodecParameters: @unchecked Sendable {
   /// Creates codec parameters for a compressed camera format.
   package init(
     videoCodec: String, width: Int, height: Int, extradata: [UInt8] = []
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     guard let copy = avcodec_parameters_alloc() else {
-      throw LibAVError("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
     }
     pointer = copy
     guard let descriptor = avcodec_descriptor_get_by_name(videoCodec) else {
-      throw LibAVError("find", "the codec \(videoCodec)", code: CFFmpeg_EINVAL)
+      throw CallFailure("find", "the codec \(videoCodec)", code: CFFmpeg_EINVAL)
     }
     copy.pointee.codec_type = AVMEDIA_TYPE_VIDEO
     copy.pointee.codec_id = descriptor.pointee.id
@@ -55,17 +55,17 @@ package final class CodecParameters: @unchecked Sendable {
 
   /// Creates codec parameters for compressed audio.
   ///
-  /// - Throws: `LibAVError` for a codec that libav does not know or that is not for audio.
+  /// - Throws: `CallFailure` for a codec that libav does not know or that is not for audio.
   package init(
     audioCodec: String, sampleRate: Int, channelCount: Int, frameSize: Int, extradata: [UInt8]
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     guard let copy = avcodec_parameters_alloc() else {
-      throw LibAVError("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
     }
     pointer = copy
     guard let descriptor = avcodec_descriptor_get_by_name(audioCodec),
       descriptor.pointee.type == AVMEDIA_TYPE_AUDIO
-    else { throw LibAVError("find", "the audio codec \(audioCodec)", code: CFFmpeg_EINVAL) }
+    else { throw CallFailure("find", "the audio codec \(audioCodec)", code: CFFmpeg_EINVAL) }
     copy.pointee.codec_type = AVMEDIA_TYPE_AUDIO
     copy.pointee.codec_id = descriptor.pointee.id
     copy.pointee.sample_rate = Int32(clamping: sampleRate)
@@ -75,12 +75,12 @@ package final class CodecParameters: @unchecked Sendable {
   }
 
   /// Creates a copy with other codec headers.
-  package init(_ other: CodecParameters, extradata: [UInt8]) throws(LibAVError) {
+  package init(_ other: CodecParameters, extradata: [UInt8]) throws(CallFailure) {
     guard let copy = avcodec_parameters_alloc() else {
-      throw LibAVError("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
     }
     pointer = copy
-    try LibAVError.check(
+    try CallFailure.check(
       avcodec_parameters_copy(copy, other.pointer), "copy", "codec parameters")
     av_freep(&copy.pointee.extradata)
     copy.pointee.extradata_size = 0
@@ -88,11 +88,11 @@ package final class CodecParameters: @unchecked Sendable {
   }
 
   /// Sets the codec headers, if the parameters have none yet.
-  private func set(_ extradata: [UInt8]) throws(LibAVError) {
+  private func set(_ extradata: [UInt8]) throws(CallFailure) {
     guard !extradata.isEmpty else { return }
     let padded = extradata.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
     guard let memory = av_mallocz(padded) else {
-      throw LibAVError("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
+      throw CallFailure("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
     }
     extradata.withUnsafeBytes { bytes in
       if let start = bytes.baseAddress {
@@ -224,11 +224,11 @@ package struct TrackFormat: Sendable {
   /// Nil for the text track of chapters.
   package let otherName: String?
 
-  init(_ stream: UnsafeMutablePointer<AVStream>) throws(LibAVError) {
+  init(_ stream: UnsafeMutablePointer<AVStream>) throws(CallFailure) {
     let base = stream.pointee.time_base
     guard base.num > 0, base.den > 0,
       let timeBase = Rational(Int128(base.num), over: Int128(base.den)).ifValid
-    else { throw LibAVError("read", "the time base of a track", code: CFFmpeg_INVALIDDATA) }
+    else { throw CallFailure("read", "the time base of a track", code: CFFmpeg_INVALIDDATA) }
     index = Int(stream.pointee.index)
     self.timeBase = timeBase
     parameters = try CodecParameters(of: stream)

@@ -55,17 +55,17 @@ package final class TrackMuxer {
   ///   - format: The format of the track.
   ///   - path: The name of the file for errors.
   ///   - isFragmented: Whether the track is described without its packets.
-  /// - Throws: `LibAVError` with the operation "write the header of", for example when the container does
+  /// - Throws: `CallFailure` with the operation "write the header of", for example when the container does
   ///   not support the codec.
-  init(_ format: Format, path: String, isFragmented: Bool = false) throws(LibAVError) {
+  init(_ format: Format, path: String, isFragmented: Bool = false) throws(CallFailure) {
     var made: UnsafeMutablePointer<AVFormatContext>?
     let name = format.container.rawValue
-    try LibAVError.check(
+    try CallFailure.check(
       avformat_alloc_output_context2(&made, nil, name, path.systemPath), "create", path)
-    guard let context = made else { throw LibAVError("create", path, code: CFFmpeg_ENOMEM) }
+    guard let context = made else { throw CallFailure("create", path, code: CFFmpeg_ENOMEM) }
     guard let stream = avformat_new_stream(context, nil), let packet = av_packet_alloc() else {
       avformat_free_context(context)
-      throw LibAVError("create", path, code: CFFmpeg_ENOMEM)
+      throw CallFailure("create", path, code: CFFmpeg_ENOMEM)
     }
     (self.path, self.format, self.context, self.stream, scratch) = (
       path, format, context, stream, packet
@@ -84,9 +84,9 @@ package final class TrackMuxer {
     av_packet_free(&packet)
   }
 
-  private func describe() throws(LibAVError) {
+  private func describe() throws(CallFailure) {
     let name = format.container.rawValue
-    try LibAVError.check(
+    try CallFailure.check(
       avcodec_parameters_copy(stream.pointee.codecpar, format.parameters.pointer),
       "add a track to", path)
     stream.pointee.codecpar.pointee.codec_tag = chooseTag(for: format.parameters, name)
@@ -113,8 +113,8 @@ package final class TrackMuxer {
     }
   }
 
-  private func begin(isFragmented: Bool) throws(LibAVError) {
-    try LibAVError.check(avio_open_dyn_buf(&context.pointee.pb), "create", path)
+  private func begin(isFragmented: Bool) throws(CallFailure) {
+    try CallFailure.check(avio_open_dyn_buf(&context.pointee.pb), "create", path)
     context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
     // In direct mode, bytes of packets are not buffered a second time.
     context.pointee.pb.pointee.direct = 1
@@ -131,7 +131,7 @@ package final class TrackMuxer {
     if stream.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_VIDEO {
       av_dict_set_int(&options, "video_track_timescale", Int64(format.timescale), 0)
     }
-    try LibAVError.check(avformat_write_header(context, &options), "write the header of", path)
+    try CallFailure.check(avformat_write_header(context, &options), "write the header of", path)
     avio_flush(context.pointee.pb)
     if stream.pointee.codecpar.pointee.codec_tag == CodecParameters.y800 {
       // libavformat would invert the frames if the format is gray, and declare a palette if the bits per
@@ -140,7 +140,7 @@ package final class TrackMuxer {
       stream.pointee.codecpar.pointee.bits_per_coded_sample = 0
     }
     guard stream.pointee.time_base.num == 1, stream.pointee.time_base.den > 0 else {
-      throw LibAVError("write the header of", path, code: CFFmpeg_EINVAL)
+      throw CallFailure("write the header of", path, code: CFFmpeg_EINVAL)
     }
   }
 
@@ -175,26 +175,26 @@ package final class TrackMuxer {
 
   /// Stores a packet with the given times, in ticks of ``timescale``.
   ///
-  /// - Throws: `LibAVError` with the operation "write to" if the packet is refused.
+  /// - Throws: `CallFailure` with the operation "write to" if the packet is refused.
   func store(
     _ packet: Packet, pts: Int64, dts: Int64, duration: Int64
-  ) throws(LibAVError) -> Stored {
+  ) throws(CallFailure) -> Stored {
     guard let output = context.pointee.pb else {
-      throw LibAVError("write to", path, code: CFFmpeg_EINVAL)
+      throw CallFailure("write to", path, code: CFFmpeg_EINVAL)
     }
-    try LibAVError.check(av_packet_ref(scratch, packet.pointer), "write to", path)
+    try CallFailure.check(av_packet_ref(scratch, packet.pointer), "write to", path)
     defer { av_packet_unref(scratch) }
     scratch.pointee.stream_index = stream.pointee.index
     (scratch.pointee.pts, scratch.pointee.dts) = (pts, dts)
     scratch.pointee.duration = duration
     scratch.pointee.pos = -1
     avio_seek(output, 0, SEEK_SET)
-    try LibAVError.check(av_write_frame(context, scratch), "write to", path)
+    try CallFailure.check(av_write_frame(context, scratch), "write to", path)
     packetCount += 1
     let count = Int(avio_seek(output, 0, SEEK_CUR))
     var bytes: UnsafeMutablePointer<UInt8>?
     guard avio_get_dyn_buf(output, &bytes) >= count else {
-      throw LibAVError("write to", path, code: CFFmpeg_ENOMEM)
+      throw CallFailure("write to", path, code: CFFmpeg_ENOMEM)
     }
     return Stored(
       bytes: UnsafeRawBufferPointer(start: bytes, count: count), count: sampleCount(of: count))
@@ -214,22 +214,22 @@ package final class TrackMuxer {
   }
 
   /// Ends the track, and describes it and its samples.
-  func finish() throws(LibAVError) -> DescribedTrack {
+  func finish() throws(CallFailure) -> DescribedTrack {
     avio_seek(context.pointee.pb, 0, SEEK_SET)
-    try LibAVError.check(av_write_trailer(context), "describe a track of", path)
+    try CallFailure.check(av_write_trailer(context), "describe a track of", path)
     var start: UnsafeMutablePointer<UInt8>?
     let count = avio_get_dyn_buf(context.pointee.pb, &start)
     let bytes = Array(UnsafeBufferPointer(start: start, count: Int(count)))
     let index = Box.list(in: bytes, from: 0, to: bytes.count).first { $0.type == BoxType.movie }
     guard let box = index?.first(BoxType.track, in: bytes),
       var track = MovieTrack(box, in: bytes)
-    else { throw LibAVError("describe a track of", path, code: CFFmpeg_EINVAL) }
+    else { throw CallFailure("describe a track of", path, code: CFFmpeg_EINVAL) }
     track.isMade = true
     track.sampleGroups = Self.sampleGroups(box, in: bytes)
     if format.container == .mov, ColorBox.isNeeded(for: format.parameters) {
       let color = ColorBox.bytes(.init(format.parameters))
       guard track.descriptions.count == 1, track.descriptions[0].setVideoBox(color, ColorBox.type)
-      else { throw LibAVError("write the color range into", path, code: CFFmpeg_EINVAL) }
+      else { throw CallFailure("write the color range into", path, code: CFFmpeg_EINVAL) }
     }
     return DescribedTrack(track: track, marks: SyncMarks(box, in: bytes, format.parameters))
   }
@@ -249,7 +249,7 @@ package final class TrackMuxer {
   /// instead of it.
   package static func describe(
     _ format: Format, first: Packet, path: String
-  ) throws(LibAVError) -> MovieTrack {
+  ) throws(CallFailure) -> MovieTrack {
     let muxer = try TrackMuxer(format, path: path, isFragmented: true)
     _ = try muxer.store(first, pts: 0, dts: 0, duration: 1)
     return try muxer.finish().track

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
+import OvercrankMediaCore
 
 /// Converts 8-bit YUV planes from full range to video range.
 ///
@@ -22,10 +23,10 @@ enum VideoRangeConversion {
   /// Returns the frame in video range.
   ///
   /// - Precondition: ``applies(to:target:)`` is true.
-  /// - Throws: `LibAVError` with the operation "convert" or "allocate".
+  /// - Throws: `CallFailure` with the operation "convert" or "allocate".
   static func convert(
     _ frame: MediaFrame, to target: LibAVPixelFormat
-  ) throws(LibAVError) -> MediaFrame {
+  ) throws(CallFailure) -> MediaFrame {
     let result = try MediaFrame.video(
       width: frame.width, height: frame.height, pixelFormat: target)
     let chroma = (
@@ -34,7 +35,7 @@ enum VideoRangeConversion {
     )
     for plane in 0..<3 {
       guard let source = frame.planeData(plane), let goal = result.planeData(plane) else {
-        throw LibAVError("convert", "a picture", code: CFFmpeg_EINVAL)
+        throw CallFailure("convert", "a picture", code: CFFmpeg_EINVAL)
       }
       let (width, height) = plane == 0 ? (frame.width, frame.height) : chroma
       for row in 0..<height {

@@ -2,6 +2,7 @@
 
 import DequeModule
 import Dispatch
+import OvercrankMediaCore
 import Synchronization
 package import SystemPackage
 
@@ -90,7 +91,7 @@ package final class BackgroundWriter: Sendable {
   }
 
   private func start(_ state: inout State) {
-    do throws(SystemError) {
+    do throws(CallFailure) {
       try BlockingThread { [self] in run() }.detach()
       state.hasThread = true
     } catch { state.isDirect = true }

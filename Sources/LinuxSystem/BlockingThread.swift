@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+package import OvercrankMediaCore
 import Synchronization
 
 /// A dedicated thread for blocking work, which must not run on Swift's cooperative thread pool.
@@ -23,10 +24,10 @@ package final class BlockingThread: Sendable {
 
   /// Starts a thread that runs `body` once.
   ///
-  /// - Throws: `SystemError` if the system cannot create a thread.
+  /// - Throws: `CallFailure` if the system cannot create a thread.
   package init(
     urgency: Urgency = .ordinary, _ body: @escaping @Sendable () -> Void
-  ) throws(SystemError) {
+  ) throws(CallFailure) {
     var made = pthread_t()
     let box = Unmanaged.passRetained(
       Body {
@@ -46,7 +47,7 @@ package final class BlockingThread: Sendable {
       }, box.toOpaque())
     guard result == 0 else {
       box.release()
-      throw SystemError("start", "a thread", result)
+      throw CallFailure("start", "a thread", result)
     }
     thread = made
     if urgency == .realTime {
@@ -78,17 +79,17 @@ extension BlockingThread {
   ///     closure may be called from any thread.
   ///   - onCancel: Called at once when the task is cancelled, on any thread.
   /// - Returns: The result or the error of `body`.
-  /// - Throws: `SystemError` if the system cannot create a thread.
+  /// - Throws: `CallFailure` if the system cannot create a thread.
   package static func run<Value: Sendable, Failure: Error>(
     _ body:
       @escaping @Sendable (_ isCancelled: @escaping @Sendable () -> Bool) throws(Failure) -> Value,
     onCancel: @escaping @Sendable () -> Void = {}
-  ) async throws(SystemError) -> Result<Value, Failure> {
+  ) async throws(CallFailure) -> Result<Value, Failure> {
     let isCancelled = CancellationFlag()
     let work = SingleRun { () throws(Failure) in try body { isCancelled.isSet } }
-    let result: Result<Result<Value, Failure>, SystemError> = await withTaskCancellationHandler {
+    let result: Result<Result<Value, Failure>, CallFailure> = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        do throws(SystemError) {
+        do throws(CallFailure) {
           try BlockingThread {
             continuation.resume(returning: .success(work.run()))
           }.detach()

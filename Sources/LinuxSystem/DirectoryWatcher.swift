@@ -2,6 +2,7 @@
 
 import CLinuxSystem
 import Glibc
+package import OvercrankMediaCore
 import Synchronization
 
 /// Watches directories for changes with inotify(7).
@@ -33,10 +34,10 @@ package final class DirectoryWatcher: Sendable {
 
   /// Makes a watcher without directories.
   ///
-  /// - Throws: `SystemError` if the user has reached the limit of inotify instances.
-  package init() throws(SystemError) {
+  /// - Throws: `CallFailure` if the user has reached the limit of inotify instances.
+  package init() throws(CallFailure) {
     descriptor = inotify_init1(O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0 else { throw SystemError("watch", "directories", errno) }
+    guard descriptor >= 0 else { throw CallFailure("watch", "directories", errno) }
   }
 
   deinit { _ = close(descriptor) }  // No caller is left to report an error to.

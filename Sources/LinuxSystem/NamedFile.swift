@@ -2,6 +2,7 @@
 
 import CLinuxSystem
 import Glibc
+package import OvercrankMediaCore
 
 /// A directory entry.
 ///
@@ -23,17 +24,17 @@ package struct NamedFile: Sendable {
   ///
   /// Returns nil if no file has the name.
   ///
-  /// - Throws: `FileCreationError` with `EBUSY` if another process holds the lock, `EISDIR` for
+  /// - Throws: `CallFailure` with `EBUSY` if another process holds the lock, `EISDIR` for
   ///   a directory, `ENOTSUP` for any other non-regular file.
-  package static func locking(_ name: String) throws(FileCreationError) -> NamedFile? {
+  package static func locking(_ name: String) throws(CallFailure) -> NamedFile? {
     for _ in 0..<attempts {
       guard let status = SystemFiles.entryStatus(name) else { return nil }
       let identity = FileIdentity(status)
       switch status.st_mode & S_IFMT {
       case S_IFLNK: return NamedFile(identity: identity, mode: nil, lock: nil)
       case S_IFREG: break
-      case S_IFDIR: throw FileCreationError(path: name, errorNumber: EISDIR)
-      default: throw FileCreationError(noFile: name)
+      case S_IFDIR: throw CallFailure.creating(name, EISDIR)
+      default: throw CallFailure.notRegular(name)
       }
       let mode = status.st_mode & 0o777
       let descriptor = open(name.systemPath, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
@@ -43,7 +44,7 @@ package struct NamedFile: Sendable {
       }
       let file = OpenFile(adopting: descriptor, path: name)
       guard FileLock.take(descriptor) else {
-        throw FileCreationError(path: name, errorNumber: EBUSY)
+        throw CallFailure.creating(name, EBUSY)
       }
       // Another process may have given this name to a different file before the lock was taken, so
       // the name is checked again.
@@ -51,7 +52,7 @@ package struct NamedFile: Sendable {
         return NamedFile(identity: identity, mode: mode, lock: file)
       }
     }
-    throw FileCreationError(path: name, errorNumber: EBUSY)
+    throw CallFailure.creating(name, EBUSY)
   }
 
   /// Releases the lock of the file.

@@ -2,6 +2,7 @@
 
 import CLinuxSystem
 import Glibc
+package import OvercrankMediaCore
 import SystemPackage
 
 /// An open file for reads and writes at given offsets.
@@ -13,10 +14,10 @@ package struct RandomAccessFile: ~Copyable {
 
   /// Opens an existing file.
   ///
-  /// - Throws: `SystemError` with the operation "open".
-  package init(opening path: String, forWriting: Bool = true) throws(SystemError) {
+  /// - Throws: `CallFailure` with the operation "open".
+  package init(opening path: String, forWriting: Bool = true) throws(CallFailure) {
     let opened = open(path.systemPath, (forWriting ? O_RDWR : O_RDONLY) | O_CLOEXEC)
-    guard opened >= 0 else { throw SystemError("open", path, errno) }
+    guard opened >= 0 else { throw CallFailure("open", path, errno) }
     file = OpenFile(adopting: opened, path: path)
   }
 
@@ -41,23 +42,22 @@ package struct RandomAccessFile: ~Copyable {
 
   /// Writes all bytes at an offset.
   ///
-  /// - Throws: `SystemError` with the operation "write to"; a part of the bytes may have been
+  /// - Throws: `CallFailure` with the operation "write to"; a part of the bytes may have been
   ///   written.
-  package func write(_ bytes: UnsafeRawBufferPointer, at start: Int64) throws(SystemError) {
+  package func write(_ bytes: UnsafeRawBufferPointer, at start: Int64) throws(CallFailure) {
     if let reason = FileDescriptor(rawValue: descriptor).writeFully(bytes, at: start) {
-      throw SystemError("write to", path, reason.rawValue)
+      throw CallFailure("write to", path, reason.rawValue)
     }
   }
 
   /// Writes all bytes at an offset.
   ///
-  /// - Throws: `SystemError` with the operation "write to"; a part of the bytes may have been
+  /// - Throws: `CallFailure` with the operation "write to"; a part of the bytes may have been
   ///   written.
-  package func write(_ bytes: [UInt8], at start: Int64) throws(SystemError) {
-    let result = bytes.withUnsafeBytes { buffer -> Result<Void, SystemError> in
-      Result { () throws(SystemError) in try write(buffer, at: start) }
+  package func write(_ bytes: [UInt8], at start: Int64) throws(CallFailure) {
+    try bytes.span.withUnsafeBytes { (buffer) throws(CallFailure) in
+      try write(buffer, at: start)
     }
-    try result.get()
   }
 
   /// Writes a box of a movie file over an older box: first the bytes after the first page, then the
@@ -66,18 +66,15 @@ package struct RandomAccessFile: ~Copyable {
   /// If the process is killed, write(2) stops only between pages. The first page contains the box
   /// header, so readers still skip the old box until the new one is complete.
   ///
-  /// - Throws: `SystemError` with the operation "write to". Some of the bytes may have been
+  /// - Throws: `CallFailure` with the operation "write to". Some of the bytes may have been
   ///   written.
-  package func writeFrontLast(_ bytes: [UInt8], at start: Int64) throws(SystemError) {
+  package func writeFrontLast(_ bytes: [UInt8], at start: Int64) throws(CallFailure) {
     let front = min(bytes.count, Int(Self.pageBytes - start % Self.pageBytes))
-    let result = bytes.withUnsafeBytes { buffer -> Result<Void, SystemError> in
-      Result { () throws(SystemError) in
-        let rest = UnsafeRawBufferPointer(rebasing: buffer[front...])
-        try write(rest, at: start + Int64(front))
-        try write(UnsafeRawBufferPointer(rebasing: buffer[..<front]), at: start)
-      }
+    try bytes.span.withUnsafeBytes { (buffer) throws(CallFailure) in
+      let rest = UnsafeRawBufferPointer(rebasing: buffer[front...])
+      try write(rest, at: start + Int64(front))
+      try write(UnsafeRawBufferPointer(rebasing: buffer[..<front]), at: start)
     }
-    try result.get()
   }
 
   /// The size of a page of the page cache, in bytes.
@@ -90,14 +87,14 @@ package struct RandomAccessFile: ~Copyable {
 
   /// Waits until all written data is on the disk; see fdatasync(2).
   ///
-  /// - Throws: `SystemError` with the operation "write to" if the disk failed. Written data may
+  /// - Throws: `CallFailure` with the operation "write to" if the disk failed. Written data may
   ///   then be lost.
-  package func sync() throws(SystemError) {
+  package func sync() throws(CallFailure) {
     while fdatasync(descriptor) != 0 {
       // These errors mean that the file cannot be synced because it is not on a disk. For example,
       // it is a pipe.
       if errno == EINVAL || errno == EROFS || errno == ENOSYS { return }
-      guard errno == EINTR else { throw SystemError("write to", path, errno) }
+      guard errno == EINTR else { throw CallFailure("write to", path, errno) }
     }
   }
 
@@ -127,4 +124,96 @@ package struct RandomAccessFile: ~Copyable {
 
   /// Whether the file is on a file system in memory (tmpfs), where reserved space would use memory.
   package var isInMemory: Bool { CLinuxSystem_isInMemory(descriptor) != 0 }
+}
+
+extension RandomAccessFile {
+  /// Copies bytes from another file to an offset in this file, inside the kernel where possible.
+  ///
+  /// - Parameters:
+  ///   - count: The number of bytes.
+  ///   - source: The file to read.
+  ///   - start: The offset in the source.
+  ///   - target: The offset in this file.
+  ///   - blockBytes: The result of ``sharedBlockBytes(with:)``. Whole blocks are then shared instead
+  ///     of copied if both offsets are at the same distance from a block's start.
+  /// - Returns: The number of copied bytes. It is less than `count` only if the source ends.
+  /// - Throws: `CallFailure` with the operation "read" for the source, and "write to" for this file.
+  ///   A part of the bytes may have been written.
+  package func copy(
+    _ count: Int64, from source: OpenFile, at start: Int64, to target: Int64, blockBytes: Int64?
+  ) throws(CallFailure) -> Int64 {
+    var parts = [count]
+    if let blockBytes, start % blockBytes == target % blockBytes {
+      // The kernel shares blocks only if a request starts at the start of a block, so the bytes
+      // before it are copied first.
+      let head = min(count, (blockBytes - start % blockBytes) % blockBytes)
+      let middle = (count - head) / blockBytes * blockBytes
+      parts = [head, middle, count - head - middle]
+    }
+    var copied: Int64 = 0
+    for part in parts where part > 0 {
+      let done = try copyPart(part, from: source, at: start + copied, to: target + copied)
+      copied += done
+      if done < part { break }
+    }
+    return copied
+  }
+
+  private func copyPart(
+    _ count: Int64, from source: OpenFile, at start: Int64, to target: Int64
+  ) throws(CallFailure) -> Int64 {
+    var copied: Int64 = 0
+    while copied < count {
+      let result = CLinuxSystem_copyRange(
+        source.descriptor, start + copied, file.descriptor, target + copied, count - copied)
+      if result > 0 {
+        copied += result
+      } else if result != -Int64(EINTR) {
+        // The kernel cannot copy between all file systems. Reading and writing also shows which of
+        // the two files an error belongs to, and whether the source has ended.
+        return try copied
+          + copyInMemory(
+            count - copied, from: source, at: start + copied, to: target + copied)
+      }
+    }
+    return copied
+  }
+
+  private func copyInMemory(
+    _ count: Int64, from source: OpenFile, at start: Int64, to target: Int64
+  ) throws(CallFailure) -> Int64 {
+    let size = Int(min(count, 1 << 20))
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 4_096)
+    defer { buffer.deallocate() }
+    var copied: Int64 = 0
+    while copied < count {
+      let wanted = min(size, Int(clamping: count - copied))
+      let read = pread(source.descriptor, buffer.baseAddress, wanted, off_t(start + copied))
+      guard read != 0 else { break }
+      guard read > 0 else {
+        if errno == EINTR { continue }
+        throw CallFailure("read", source.path, errno)
+      }
+      try write(UnsafeRawBufferPointer(rebasing: buffer[..<read]), at: target + copied)
+      copied += Int64(read)
+    }
+    return copied
+  }
+
+  /// The size of the blocks that this file can share with another file (reflink).
+  ///
+  /// This file must be empty. The file is empty again afterwards.
+  ///
+  /// - Returns: The block size in bytes. Nil if the files are on different file systems, or if
+  ///   their file system cannot share blocks.
+  package func sharedBlockBytes(with source: OpenFile) -> Int64? {
+    var status = stat()
+    guard fstat(file.descriptor, &status) == 0, status.st_size == 0 else { return nil }
+    let size = Int64(status.st_blksize)
+    guard (512...65_536).contains(size), size & (size - 1) == 0,
+      CLinuxSystem_share(source.descriptor, file.descriptor, size) == 0
+    else { return nil }
+    truncate(to: 0)
+    return size
+  }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+package import OvercrankMediaCore
 package import Synchronization
 
 /// A single-producer, single-consumer ring in preallocated memory.
@@ -23,13 +24,13 @@ package struct SPSCRing<Element>: ~Copyable, @unchecked Sendable {
   ///   - capacity: The maximum number of stored elements, at least 1.
   ///   - takesMemoryNow: If true, all pages are allocated at once. Otherwise each page is allocated
   ///     on its first write, so an unused ring uses no memory.
-  /// - Throws: `SystemError` if mmap(2) fails.
-  package init(capacity: Int, takesMemoryNow: Bool = true) throws(SystemError) {
+  /// - Throws: `CallFailure` if mmap(2) fails.
+  package init(capacity: Int, takesMemoryNow: Bool = true) throws(CallFailure) {
     let bytes = capacity * MemoryLayout<Element>.stride
     let flags = MAP_PRIVATE | MAP_ANONYMOUS | (takesMemoryNow ? MAP_POPULATE : MAP_NORESERVE)
     let memory = mmap(nil, bytes, PROT_READ | PROT_WRITE, flags, -1, 0)
     guard let memory, memory != MAP_FAILED else {
-      throw SystemError("reserve \(bytes) bytes for", "a queue", errno)
+      throw CallFailure("reserve \(bytes) bytes for", "a queue", errno)
     }
     self.capacity = capacity
     elements = memory.bindMemory(to: Element.self, capacity: capacity)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+package import OvercrankMediaCore
 import Synchronization
 
 /// Names of temporary files in the directory of their target file.
@@ -38,19 +39,19 @@ package enum TemporaryName {
   /// Creates a file with a temporary name.
   ///
   /// - Returns: The descriptor, open for reading and writing, and the path.
-  /// - Throws: `FileCreationError` that names the target path.
+  /// - Throws: `CallFailure` that names the target path.
   package static func create(
     beside path: String, _ kind: String
-  ) throws(FileCreationError) -> (descriptor: Int32, path: String) {
+  ) throws(CallFailure) -> (descriptor: Int32, path: String) {
     for attempt in 0..<attempts {
       let name = beside(path, kind, attempt: attempt)
       let descriptor = open(name.systemPath, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
       if descriptor >= 0 { return (descriptor, name) }
       // EEXIST: an earlier process with the same ID, or a process in another container, left a file
       // with this name. The next temporary name is tried.
-      guard errno == EEXIST else { throw FileCreationError(path: path, errorNumber: errno) }
+      guard errno == EEXIST else { throw CallFailure.creating(path, errno) }
     }
-    throw FileCreationError(path: path, errorNumber: EEXIST)
+    throw CallFailure.creating(path, EEXIST)
   }
 
   /// Creates a file with a temporary name, and locks it.
@@ -63,10 +64,10 @@ package enum TemporaryName {
   ///   - kind: ``part`` or ``old``.
   ///   - name: The path that the open file states in errors. Nil for its temporary path.
   /// - Returns: The open file, and its path.
-  /// - Throws: `FileCreationError` that names the target path.
+  /// - Throws: `CallFailure` that names the target path.
   package static func createLocked(
     beside path: String, _ kind: String, named name: String? = nil
-  ) throws(FileCreationError) -> (file: OpenFile, path: String) {
+  ) throws(CallFailure) -> (file: OpenFile, path: String) {
     for _ in 0..<attempts {
       let made = try create(beside: path, kind)
       let file = OpenFile(adopting: made.descriptor, path: name ?? made.path)
@@ -76,7 +77,7 @@ package enum TemporaryName {
         return (file, made.path)
       }
     }
-    throw FileCreationError(path: path, errorNumber: EBUSY)
+    throw CallFailure.creating(path, EBUSY)
   }
 
   /// The temporary files of earlier processes in each directory, listed when the directory is first

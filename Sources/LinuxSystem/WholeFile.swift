@@ -2,6 +2,7 @@
 
 import CLinuxSystem
 import Glibc
+package import OvercrankMediaCore
 import SystemPackage
 
 /// A file that receives its name only once it is complete.
@@ -29,25 +30,25 @@ package struct WholeFile: ~Copyable {
   /// - Parameters:
   ///   - target: The target path.
   ///   - overwrites: Whether an existing file may be replaced.
-  /// - Throws: `FileCreationError` if the name is taken, the target is being recorded, or the
+  /// - Throws: `CallFailure` if the name is taken, the target is being recorded, or the
   ///   directory is missing or not writable.
-  package init(creating target: String, overwrites: Bool) throws(FileCreationError) {
+  package init(creating target: String, overwrites: Bool) throws(CallFailure) {
     var (location, status) = (target, stat())
     var replaces = false
     if lstat(target.systemPath, &status) == 0 {
-      guard overwrites else { throw FileCreationError(path: target, errorNumber: EEXIST) }
+      guard overwrites else { throw CallFailure.creating(target, EEXIST) }
       if status.st_mode & S_IFMT == S_IFLNK, let real = SystemFiles.resolved(target),
         stat(real.systemPath, &status) == 0
       {
         location = real
       }
       let kind = status.st_mode & S_IFMT
-      guard kind != S_IFDIR else { throw FileCreationError(path: target, errorNumber: EISDIR) }
+      guard kind != S_IFDIR else { throw CallFailure.creating(target, EISDIR) }
       // If a symbolic link leads to no file, the new file replaces the link itself.
       guard kind == S_IFREG || kind == S_IFLNK else {
-        throw FileCreationError(noFile: target)
+        throw CallFailure.notRegular(target)
       }
-      if FileLock.isHeld(on: location) { throw FileCreationError(path: target, errorNumber: EBUSY) }
+      if FileLock.isHeld(on: location) { throw CallFailure.creating(target, EBUSY) }
       replaces = kind == S_IFREG
     }
     TemporaryName.removeEarlier(beside: location)
@@ -64,11 +65,11 @@ package struct WholeFile: ~Copyable {
 
   private static func create(
     _ location: String, for target: String
-  ) throws(FileCreationError) -> (file: OpenFile, path: String) {
-    do throws(FileCreationError) {
+  ) throws(CallFailure) -> (file: OpenFile, path: String) {
+    do throws(CallFailure) {
       return try TemporaryName.createLocked(beside: location, TemporaryName.part)
     } catch {
-      throw FileCreationError(path: target, errorNumber: error.errorNumber)
+      throw CallFailure.creating(target, error.number)
     }
   }
 
@@ -79,8 +80,8 @@ package struct WholeFile: ~Copyable {
 
   /// Renames the finished file to its target.
   ///
-  /// - Throws: `FileCreationError` if the name was taken meanwhile, or the rename fails.
-  package mutating func finish() throws(FileCreationError) {
+  /// - Throws: `CallFailure` if the name was taken meanwhile, or the rename fails.
+  package mutating func finish() throws(CallFailure) {
     guard !isFinished else { return }
     let failure = overwrites ? try replace() : claim()
     guard failure == 0 else { throw error(failure) }
@@ -95,12 +96,12 @@ package struct WholeFile: ~Copyable {
   /// was created.
   ///
   /// - Returns: 0 or the errno.
-  private func replace() throws(FileCreationError) -> Int32 {
+  private func replace() throws(CallFailure) -> Int32 {
     // After the rename, the old file is lost, so the new data must be on the disk before.
     if replaces {
-      do throws(SystemError) {
+      do throws(CallFailure) {
         try RandomAccessFile(opening: writtenPath, forWriting: false).sync()
-      } catch { return error.errorNumber }
+      } catch { return error.number }
     }
     for _ in 0..<Self.attempts {
       // A recording may start under this name at the same time. Either the recording finds this
@@ -126,8 +127,8 @@ package struct WholeFile: ~Copyable {
 
   private static let attempts = 100
 
-  private func error(_ number: Int32) -> FileCreationError {
-    FileCreationError(path: location, errorNumber: number)
+  private func error(_ number: Int32) -> CallFailure {
+    CallFailure.creating(location, number)
   }
 }
 
@@ -139,18 +140,18 @@ extension WholeFile {
   ///   - target: The target path.
   ///   - overwrites: Whether an existing file may be replaced.
   ///   - isCancelled: Polled while a named pipe has no reader, or is full.
-  /// - Throws: `FileCreationError`, with `ECANCELED` after a cancellation. An existing file is then
+  /// - Throws: `CallFailure`, with `ECANCELED` after a cancellation. An existing file is then
   ///   unchanged.
   package static func write(
     _ bytes: [UInt8], to target: String, overwrites: Bool,
     isCancelled: () -> Bool = { false }
-  ) throws(FileCreationError) {
-    do throws(FileCreationError) {
+  ) throws(CallFailure) {
+    do throws(CallFailure) {
       var file = try WholeFile(creating: target, overwrites: overwrites)
       try append(bytes, to: file.writtenPath, named: target)
       try file.finish()
     } catch {
-      guard error.isNoFile else { throw error }
+      guard error.kind == .notRegularFile else { throw error }
       if SystemFiles.isPipe(target) { return try send(bytes, to: target, isCancelled) }
       try append(bytes, to: target, named: target)
     }
@@ -162,14 +163,14 @@ extension WholeFile {
   /// Waits until a reader has opened a named pipe, then writes bytes to the pipe.
   private static func send(
     _ bytes: [UInt8], to pipe: String, _ isCancelled: () -> Bool
-  ) throws(FileCreationError) {
-    let cancelled = FileCreationError(path: pipe, errorNumber: ECANCELED, isWriting: true)
+  ) throws(CallFailure) {
+    let cancelled = CallFailure.writing(pipe, ECANCELED)
     var descriptor: Int32
     while true {
       descriptor = open(pipe.systemPath, O_WRONLY | O_CLOEXEC | O_NONBLOCK)
       if descriptor >= 0 { break }
       // ENXIO: the pipe has no reader.
-      guard errno == ENXIO else { throw FileCreationError(path: pipe, errorNumber: errno) }
+      guard errno == ENXIO else { throw CallFailure.creating(pipe, errno) }
       guard !isCancelled() else { throw cancelled }
       poll(nil, 0, pollInterval)
     }
@@ -184,19 +185,19 @@ extension WholeFile {
         var waited = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         if poll(&waited, 1, pollInterval) == 0, isCancelled() { throw cancelled }
       } else if reason != EINTR {
-        throw FileCreationError(path: pipe, errorNumber: reason, isWriting: true)
+        throw CallFailure.writing(pipe, reason)
       }
     }
   }
 
   private static func append(
     _ bytes: [UInt8], to path: String, named target: String
-  ) throws(FileCreationError) {
+  ) throws(CallFailure) {
     let descriptor = open(path.systemPath, O_WRONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw FileCreationError(path: target, errorNumber: errno) }
+    guard descriptor >= 0 else { throw CallFailure.creating(target, errno) }
     var failure = FileDescriptor(rawValue: descriptor).writeFully(bytes)?.rawValue
     // Some file systems, such as NFS, report a full disk only at close(2).
     if close(descriptor) != 0, failure == nil, errno != EINTR { failure = errno }
-    if let failure { throw FileCreationError(path: target, errorNumber: failure, isWriting: true) }
+    if let failure { throw CallFailure.writing(target, failure) }
   }
 }

@@ -103,7 +103,7 @@ public final class Player: Sendable {
       timeline, settings, sampleRate: sampleRate, hasSink: false, now: settings.clock.now)
     core = PlayerCore(
       model, settings.clock, nil, PlayerAudioFormat(sampleRate: sampleRate, channelCount: 1),
-      following: PlayerCore.Leader(core: leader.core, distance: distance))
+      following: PlayerCore.Leader(leader.core, distance: distance))
     if settings.hasThreads { try core.start() }
     core.perform { _, _ in }
   }
@@ -128,15 +128,12 @@ public final class Player: Sendable {
   /// - Parameter rate: Zero, or from 1/32 to 32 in either direction.
   /// - Throws: `MediaError` with `.rateOutOfRange`.
   public func setRate(_ rate: Rational) throws(MediaError) {
-    try core.update { (model, now) throws(MediaError) in try model.setRate(rate, now) }
+    try core.perform { (model, now) throws(MediaError) in try model.setRate(rate, now) }
   }
 
   /// Plays at the last rate that was set; initially 1.
   public func play() {
-    core.perform { model, now in
-      // This cannot throw, because the rate was checked when it was set.
-      try? model.setRate(model.requestedRate, now)
-    }
+    core.perform { model, now in model.play(now) }
   }
 
   /// Starts playback at a host time and a rate.
@@ -151,7 +148,7 @@ public final class Player: Sendable {
   public func play(
     atHostTime time: MediaTime, rate: Rational = .one
   ) throws(MediaError) {
-    try core.update { (model, now) throws(MediaError) in
+    try core.perform { (model, now) throws(MediaError) in
       try model.play(atHostTime: time, rate: rate, now)
     }
   }
@@ -182,15 +179,12 @@ public final class Player: Sendable {
   /// - Throws: `MediaError` with `.emptyRange` for a range that is empty or not inside the
   ///   composition.
   public func setLoop(_ range: TimeRange?) throws(MediaError) {
-    try core.update { (model, now) throws(MediaError) in try model.setLoop(range, now) }
+    try core.perform { (model, now) throws(MediaError) in try model.setLoop(range, now) }
   }
 
   /// The range that repeats; nil for none.
   public var loop: TimeRange? {
-    core.perform { model, _ in
-      // This cannot throw, because both ends came from a `MediaTime`.
-      model.loop.flatMap { try? TimeRange(start: $0.start, end: $0.end) }
-    }
+    core.perform { model, _ in model.loopRange }
   }
 
   // MARK: Settings
@@ -223,11 +217,9 @@ public final class Player: Sendable {
     _ composition: Composition, addingAssets assets: [Asset] = [],
     continuingAt position: EditPosition = .sameSource
   ) throws(MediaError) {
-    try core.update { (model, now) throws(MediaError) in
-      let known = Set(model.assets.map(\.asset.path))
-      let added = assets.filter { !known.contains($0.path) }.map(PlayerAsset.init)
-      let timeline = try PlaybackTimeline(composition, assets: model.assets + added)
-      model.replace(timeline, keepsSource: position == .sameSource, now)
+    try core.perform { (model, now) throws(MediaError) in
+      try model.replace(
+        composition, adding: assets, keepsSource: position == .sameSource, now)
     }
   }
 
@@ -245,7 +237,7 @@ public final class Player: Sendable {
   /// The memory used by decoded frames, in bytes.
   ///
   /// Synthesized frames, at most 4, are not included.
-  public var decodedFrameBytes: Int { core.perform { model, _ in model.ring.byteCount } }
+  public var decodedFrameBytes: Int { core.perform { model, _ in model.decodedFrameBytes } }
 
   /// The position that is on screen and heard now.
   public var currentTime: PlayerTime { time(at: nil) }
@@ -257,9 +249,8 @@ public final class Player: Sendable {
 
   private func time(at hostTime: MediaTime?) -> PlayerTime {
     let (position, timeline) = core.perform { model, now in
-      let heard = model.clock.sample(at: hostTime ?? now)
-      let run = model.transport.shownRun(at: heard)
-      return (run.position(at: heard), run.timeline)
+      let (run, position) = model.shown(at: hostTime ?? now)
+      return (position, run.timeline)
     }
     return timeline.time(at: position)
   }
@@ -300,4 +291,56 @@ public final class Player: Sendable {
 
   /// Renders as many samples as the output has space for, on the caller's thread.
   package func renderAudio() { core.renderAll() }
+}
+
+extension Player {
+  /// Creates a player that shows another composition beside this one, on the same clock.
+  ///
+  /// The new player has no audio, and commands to it have no effect. It follows every command to
+  /// this player: rate, seek, step, loop and pause. After the end of its own composition, the new
+  /// player shows the last frame, and before the start the first frame.
+  ///
+  /// - Parameters:
+  ///   - composition: The composition of the new player.
+  ///   - assets: The assets that it plays.
+  ///   - origin: The time in `composition` that is shown together with `ownOrigin`.
+  ///   - ownOrigin: The time in this player's composition.
+  /// - Returns: The new player.
+  /// - Throws: `MediaError` with `.missingAsset` for a source that is not among the assets,
+  ///   `.outOfMemory`.
+  public func makeFollower(
+    _ composition: Composition, of assets: [Asset], origin: MediaTime = .zero,
+    besideOrigin ownOrigin: MediaTime = .zero
+  ) throws(MediaError) -> Player {
+    let timeline = try PlaybackTimeline(composition, assets: assets.map(PlayerAsset.init))
+    return try Player(following: self, timeline, distance: origin - ownOrigin)
+  }
+}
+
+extension Player {
+  /// A frame of one of the player's assets.
+  package struct FrameReference: Sendable {
+    package let asset: Asset
+    /// The index in presentation order, from 0.
+    package let index: Int
+  }
+
+  /// The composition time at which the frame on screen begins; without video, the current time.
+  package var frameStart: Rational {
+    core.perform(wakes: false) { model, now in
+      let position = model.position(at: now)
+      let shown = model.timeline.presentation(at: position.time, before: position.isBackward)
+      return shown?.start ?? position.time
+    }
+  }
+
+  /// Returns the frame that playback shows at a composition time; nil in a gap.
+  package func frameReference(at time: Rational) -> FrameReference? {
+    core.perform(wakes: false) { model, _ in
+      let timeline = model.timeline
+      return timeline.frame(at: time, before: time >= timeline.duration).map {
+        FrameReference(asset: timeline.assets[$0.asset].asset, index: $0.frame)
+      }
+    }
+  }
 }

@@ -15,6 +15,24 @@ import Synchronization
 final class PlayerCore: Sendable {
   let clock: any HostClock
   let events = EventHub<PlayerEvent>(capacity: 4_096)
+  /// The player that another player follows.
+  struct Leader: Sendable {
+    fileprivate let core: PlayerCore
+    /// The follower's composition time minus the leader's, in seconds.
+    fileprivate let distance: Rational
+
+    init(_ core: PlayerCore, distance: Rational) { (self.core, self.distance) = (core, distance) }
+
+    /// The present state of the leader.
+    fileprivate var state: PlayerModel.LeaderState {
+      core.perform(wakes: false) { model, _ in model.leaderState }
+    }
+
+    fileprivate func lead(_ model: inout PlayerModel, _ state: PlayerModel.LeaderState?) {
+      if let state { model.follow(state, shiftedBy: distance) }
+    }
+  }
+
   private let model: Mutex<PlayerModel>
   private let sink: (any AudioSink)?
   /// The player that this player follows; nil if it follows none.
@@ -36,7 +54,7 @@ final class PlayerCore: Sendable {
     _ model: PlayerModel, _ clock: any HostClock, _ sink: (any AudioSink)?,
     _ format: PlayerAudioFormat, following leader: Leader? = nil
   ) {
-    synthesizes = model.synthesis.sampling.synthesizesFrames
+    synthesizes = model.synthesizesFrames
     self.model = Mutex(model)
     self.clock = clock
     self.sink = sink
@@ -48,10 +66,10 @@ final class PlayerCore: Sendable {
   ///
   /// `wakes` is false for a query, which gives the threads nothing to do.
   @discardableResult
-  func perform<Value: Sendable>(
+  func perform<Value: Sendable, Failure: Error>(
     wakes: Bool = true,
-    _ body: (_ model: inout PlayerModel, _ now: MediaTime) -> Value
-  ) -> Value {
+    _ body: (_ model: inout PlayerModel, _ now: MediaTime) throws(Failure) -> Value
+  ) throws(Failure) -> Value {
     let timing = sink?.timing
     let (now, state) = (clock.now, leader?.state)
     defer {
@@ -60,24 +78,13 @@ final class PlayerCore: Sendable {
         if synthesizes { synthesisWork.signal() }
       }
     }
-    return model.withLock { model in
-      if let timing, model.hasSink { model.clock.follow(timing) }
-      if let state { model.follow(state) }
+    return try model.withLock { (model) throws(Failure) in
+      if let timing { model.follow(timing) }
+      leader?.lead(&model, state)
       model.advance(to: now)
-      let value = body(&model, now)
-      for event in model.takeEvents() { events.send(event) }
-      return value
+      defer { for event in model.takeEvents() { events.send(event) } }
+      return try body(&model, now)
     }
-  }
-
-  /// Runs a command that can fail on the model.
-  func update<Value: Sendable>(
-    _ body: (_ model: inout PlayerModel, _ now: MediaTime) throws(MediaError) -> Value
-  ) throws(MediaError) -> Value {
-    try perform { (model, now) -> Result<Value, MediaError> in
-      Result { () throws(MediaError) in try body(&model, now) }
-    }
-    .get()
   }
 
   // MARK: Threads
@@ -86,7 +93,7 @@ final class PlayerCore: Sendable {
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if the system cannot create a thread.
   func start() throws(MediaError) {
-    do throws(SystemError) {
+    do throws(CallFailure) {
       var started = [try BlockingThread { self.decodeUntilClosed() }]
       if synthesizes { started.append(try BlockingThread { self.synthesizeUntilClosed() }) }
       if sink != nil {
@@ -96,7 +103,8 @@ final class PlayerCore: Sendable {
       }
       threads.withLock { [started] in $0 = started }
     } catch {
-      throw MediaError(.outOfMemory, "the player cannot start a thread: \(error)")
+      throw MediaError(
+        error, at: .resources, message: "the player cannot start a thread: \(error)")
     }
   }
 
@@ -155,11 +163,11 @@ final class PlayerCore: Sendable {
   /// - Returns: True if frames were needed, and false otherwise.
   func decodeNext() -> Bool {
     let (now, state) = (clock.now, leader?.state)
-    let job = model.withLock { model in
-      if let state { model.follow(state) }
-      return model.nextJob(now).map { ($0, model.assets[$0.asset].asset) }
+    let next = model.withLock { model in
+      leader?.lead(&model, state)
+      return model.nextJob(now)
     }
-    guard let (job, asset) = job else {
+    guard let (job, asset) = next else {
       prepareDecoder()
       return false
     }
@@ -189,23 +197,20 @@ final class PlayerCore: Sendable {
   func synthesizeNext() -> Bool {
     let (start, state) = (clock.now, leader?.state)
     let next = model.withLock { model in
-      if let state { model.follow(state) }
+      leader?.lead(&model, state)
       return model.nextSynthesis(start)
     }
     guard let next else { return false }
     let result = synthesizer.withLock { $0.result(of: next.job) }
     perform(wakes: false) { [result] model, now in
-      model.synthesis.add(result, at: next.instant, cost: now - start)
+      model.add(result, at: next.instant, cost: now - start)
     }
     return true
   }
 
   /// Opens the multithreaded decoder of the asset on screen in advance.
   private func prepareDecoder() {
-    let shown = model.withLock { model in
-      model.lastShown.map { ($0.key.asset, model.assets[$0.key.asset].asset) }
-    }
-    guard let (index, asset) = shown else { return }
+    guard let (index, asset) = model.withLock({ $0.shownAsset }) else { return }
     decoder.withLock { $0.prepare(index, asset) }
   }
 
@@ -226,7 +231,7 @@ final class PlayerCore: Sendable {
     watch()
   }
 
-  private var hasSink: Bool { model.withLock { $0.hasSink } }
+  private var hasSink: Bool { model.withLock { $0.isHeard } }
 
   private func watch() { perform { _, _ in } }
 
@@ -257,37 +262,6 @@ final class PlayerCore: Sendable {
 
   /// Continues without the audio output, which has failed.
   private func loseSink(_ error: MediaError) {
-    perform { model, now in
-      model.hasSink = false
-      model.clock.release(at: now)
-      model.report(.audioFailed(error), now)
-    }
-  }
-}
-
-extension PlayerModel {
-  /// Samples to render: consecutive parts, each from one run of the transport.
-  struct RenderOrder: Sendable {
-    struct Part: Sendable {
-      let run: TransportRun
-      let count: Int
-    }
-    var parts: [Part] = []
-    let isMuted: Bool
-  }
-
-  /// Marks the next samples as written, so that commands no longer change them, and returns what
-  /// they contain.
-  mutating func takeOrder(_ count: Int) -> RenderOrder {
-    var order = RenderOrder(isMuted: isMuted)
-    let end = written + Int64(count)
-    while written < end {
-      let run = transport.run(at: Rational(written))
-      let next = transport.runs.first { $0.start > written }?.start ?? end
-      let partEnd = min(next, end)
-      order.parts.append(RenderOrder.Part(run: run, count: Int(partEnd - written)))
-      written = partEnd
-    }
-    return order
+    perform { model, now in model.loseSink(error, now) }
   }
 }

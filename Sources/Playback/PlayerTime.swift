@@ -50,3 +50,68 @@ extension PlaybackTimeline {
       segmentSpeed: speed(at: position.time, before: position.isBackward))
   }
 }
+
+extension PlayerTime {
+  /// The position as text for a screen, such as
+  /// `frame 318/1200 · 1.325000 s · +21.0 ms since mark · 1/8`.
+  ///
+  /// The text states the source time, or the composition time in a gap. The time since the mark is
+  /// measured on the capture clock if both frames have a capture time, and otherwise in source
+  /// time.
+  ///
+  /// - Parameters:
+  ///   - rate: The player's rate. The text states the speed at which the source plays: the product
+  ///     of the rate and the segment's speed. Nil for a text without a speed.
+  ///   - mark: A position to measure from; nil for none.
+  ///   - isSynthesized: True if the frame on screen is a synthesized one, see
+  ///     ``PlayerFrame/isSynthesized``. The frame number is then marked by `~`.
+  /// - Returns: The text.
+  public func text(
+    rate: Rational? = nil, since mark: PlayerTime? = nil, isSynthesized: Bool = false
+  ) -> String {
+    var parts: [String] = []
+    if let source, let index = source.frameIndex {
+      parts.append("frame \(isSynthesized ? "~" : "")\(index)/\(source.frameCount)")
+    }
+    parts.append("\(Self.decimals(source?.seconds ?? composition, 6)) s")
+    if let distance = mark.flatMap(distance) {
+      let sign = distance < .zero ? "" : "+"
+      parts.append("\(sign)\(Self.decimals(distance * 1_000, 1)) ms since mark")
+    }
+    if let rate { parts.append((rate * (segmentSpeed ?? 1)).speedText) }
+    return parts.joined(separator: " · ")
+  }
+
+  /// Returns the seconds from `mark` to this position; nil if both have no common time axis.
+  private func distance(since mark: PlayerTime) -> Rational? {
+    guard let source, let other = mark.source, source.path == other.path else {
+      return composition - mark.composition
+    }
+    if let capture, let start = mark.capture { return capture - start }
+    return source.seconds - other.seconds
+  }
+
+  /// Returns a number with a fixed number of decimals.
+  private static func decimals(_ number: Rational, _ count: Int) -> String {
+    var scale: Int128 = 1
+    for _ in 0..<count { scale *= 10 }
+    guard let units = try? (number * Rational(scale)).rounded(.halfAwayFromZero) else {
+      return number.displayText
+    }
+    let fraction = String(units.magnitude % scale.magnitude)
+    let zeros = String(repeating: "0", count: count - fraction.count)
+    return "\(units < 0 ? "-" : "")\(units.magnitude / scale.magnitude).\(zeros)\(fraction)"
+  }
+}
+
+extension Rational {
+  /// A speed as text: a fraction such as `1/8` if it is short, and otherwise two decimals.
+  package var speedText: String {
+    guard isValid else { return "?" }
+    if denominator == 1 { return "\(numerator)" }
+    if denominator <= 99, numerator.magnitude <= 99 { return description }
+    guard let units = try? (self * 100).rounded(.halfAwayFromZero) else { return description }
+    let fraction = units.magnitude % 100
+    return "\(units < 0 ? "-" : "")\(units.magnitude / 100).\(fraction < 10 ? "0" : "")\(fraction)"
+  }
+}

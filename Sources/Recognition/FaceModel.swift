@@ -69,7 +69,7 @@ public struct FaceModel: Hashable, Sendable {
       throw error(.invalidData, path, "it is not a regular file")
     }
     var isShort = false
-    do throws(SystemError) {
+    do throws(CallFailure) {
       let file = try RandomAccessFile(opening: path, forWriting: false)
       let count = file.count()
       if count <= Int64(maximumBytes) {
@@ -78,28 +78,28 @@ public struct FaceModel: Hashable, Sendable {
         isShort = true
       }
     } catch {
-      let code: MediaError.Code =
-        switch error.errorNumber {
-        case ENOENT, ENOTDIR: .fileNotFound
-        case EACCES, EPERM: .noPermission
-        default: .readFailed
-        }
-      throw self.error(
-        code, path, error.reason,
-        MediaError.Cause(error.operation, on: path, errorNumber: error.errorNumber))
+      throw MediaError(
+        error, at: stage, message: "cannot load the face model \(path): \(error.reason)")
     }
     guard !isShort else { throw error(.readFailed, path, "the file could not be read completely") }
     throw error(.invalidData, path, "the file is larger than 16 MiB")
   }
 
+  private static let stage = CallStage(
+    [
+      .notFound: .init(.fileNotFound, recovery), .noPermission: .init(.noPermission, recovery),
+    ], other: .init(.readFailed, recovery))
+
   private static func error(
-    _ code: MediaError.Code, _ path: String, _ why: String, _ cause: MediaError.Cause? = nil
+    _ code: MediaError.Code, _ path: String, _ why: String
   ) -> MediaError {
     MediaError(
       code, "cannot load the face model \(path): \(why)",
-      recovery: "choose a detector that was trained with dlib, or leave out the model",
-      cause: cause)
+      recovery: recovery)
   }
+
+  private static let recovery: Recovery =
+    "choose a detector that was trained with dlib, or leave out the model"
 }
 
 extension FaceModel.Numbers {

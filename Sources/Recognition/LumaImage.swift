@@ -120,11 +120,11 @@ struct LumaExtractor: ~Copyable {
 
   /// Calls a closure with the luma of a camera's frame.
   ///
-  /// - Throws: `LibAVError` for a damaged frame, or a codec with inter-frame prediction.
+  /// - Throws: `CallFailure` for a damaged frame, or a codec with inter-frame prediction.
   mutating func withLuma<Result>(
     of bytes: UnsafeRawBufferPointer, _ description: FormatDescription,
     _ body: (LumaImage) -> Result
-  ) throws(LibAVError) -> Result {
+  ) throws(CallFailure) -> Result {
     if case .pixels(let format) = description.mediaSubType,
       let luma = LumaImage(
         bytes, format: format, width: description.width, height: description.height,
@@ -137,16 +137,16 @@ struct LumaExtractor: ~Copyable {
 
   /// Calls a closure with the luma of a decoded frame.
   ///
-  /// - Throws: `LibAVError` if the frame cannot be converted.
+  /// - Throws: `CallFailure` if the frame cannot be converted.
   mutating func withLuma<Result>(
     of frame: MediaFrame, _ body: (LumaImage) -> Result
-  ) throws(LibAVError) -> Result {
+  ) throws(CallFailure) -> Result {
     if let luma = LumaImage(frame) {
       return withExtendedLifetime(frame) { body(luma) }
     }
     let gray = try converter.convert(frame)
     guard let luma = LumaImage(gray) else {
-      throw LibAVError("convert", "a frame to gray", code: -22)
+      throw CallFailure("convert", "a frame to gray", code: -22)
     }
     return withExtendedLifetime(gray) { body(luma) }
   }
@@ -164,14 +164,12 @@ extension PixelBuffer {
       ).map(body)
     }
     if let found { return found }
-    do throws(LibAVError) {
-      let frame = try bytes.withUnsafeBytes { bytes in
-        Result { () throws(LibAVError) in
-          try MediaFrame.video(
-            copying: bytes, width: width, height: height,
-            pixelFormat: LibAVPixelFormat(finding: format), bytesPerRow: 0)
-        }
-      }.get()
+    do throws(CallFailure) {
+      let frame = try bytes.span.withUnsafeBytes { (bytes) throws(CallFailure) in
+        try MediaFrame.video(
+          copying: bytes, width: width, height: height,
+          pixelFormat: LibAVPixelFormat(finding: format), bytesPerRow: 0)
+      }
       var extractor = LumaExtractor()
       return try extractor.withLuma(of: frame, body)
     } catch {

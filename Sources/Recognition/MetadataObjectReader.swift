@@ -68,7 +68,7 @@ public struct MetadataObjectReader: ~Copyable {
     // The closure cannot access `self`, because `self.extractor` is in use while it runs.
     var tracker = tracker
     defer { self.tracker = tracker }
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       return try extractor.withLuma(of: frame) { luma in
         isAlone
           ? readers.objects(in: luma, at: time, duration: duration)

@@ -35,14 +35,11 @@ final class MetadataWorker: Sendable {
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   func begin(_ sink: MetadataSink) throws(MediaError) {
-    let started = state.withLock { state in
-      Result { () throws(MediaError) in
-        guard !state.hasThread else { return }
-        try BlockingThread.started { [self] in run() }.detach()
-        state.hasThread = true
-      }
+    try state.withLock { (state) throws(MediaError) in
+      guard !state.hasThread else { return }
+      try BlockingThread.started { [self] in run() }.detach()
+      state.hasThread = true
     }
-    try started.get()
     replaceSink(with: sink)
   }
 
@@ -79,17 +76,13 @@ final class MetadataWorker: Sendable {
       _ = sink.withNext { waiting, bytes in
         search.begin()
         let settings = settings.withLock { $0 }
-        let objects = Result { () throws(LibAVError) in
-          try extractor.withLuma(of: bytes, sink.format) { luma in
+        do throws(CallFailure) {
+          let objects = try extractor.withLuma(of: bytes, sink.format) { luma in
             search.objects(in: luma, waiting, sink.frameDuration, settings)
           }
-        }
-        switch objects {
-        case .success(let objects):
           counters.examined.wrappingAdd(1, ordering: .releasing)
           if let frame = search.report(objects, of: waiting) { send(frame) }
-        case .failure: counters.corrupt.wrappingAdd(1, ordering: .releasing)
-        }
+        } catch { counters.corrupt.wrappingAdd(1, ordering: .releasing) }
         search.end()
       }
     }

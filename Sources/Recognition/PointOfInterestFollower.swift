@@ -56,23 +56,20 @@ public final class PointOfInterestFollower: Sendable {
   ///   unchanged until the region moves again.
   @discardableResult
   public func follow(_ frame: MetadataObjectFrame) throws(MediaError) -> Bool {
-    let moved = state.withLock { state in
-      Result { () throws(MediaError) in
-        if state.streamStart != frame.streamStart {
-          // At the end of a stream, the camera's original region was restored.
-          (state.streamStart, state.point) = (frame.streamStart, nil)
-        }
-        if let tapped = state.tapped {
-          return state.point == tapped ? false : try measure(tapped, &state)
-        }
-        guard let face = frame.objects.first(where: { $0.type == .face }) else { return false }
-        let bounds = face.bounds
-        let point = PointOfInterest(
-          x: min(1, bounds.x + bounds.width / 2), y: min(1, bounds.y + bounds.height / 2))
-        return isFar(point, from: state.point) ? try measure(point, &state) : false
+    try state.withLock { (state) throws(MediaError) in
+      if state.streamStart != frame.streamStart {
+        // At the end of a stream, the camera's original region was restored.
+        (state.streamStart, state.point) = (frame.streamStart, nil)
       }
+      if let tapped = state.tapped {
+        return state.point == tapped ? false : try measure(tapped, &state)
+      }
+      guard let face = frame.objects.first(where: { $0.type == .face }) else { return false }
+      let bounds = face.bounds
+      let point = PointOfInterest(
+        x: min(1, bounds.x + bounds.width / 2), y: min(1, bounds.y + bounds.height / 2))
+      return isFar(point, from: state.point) ? try measure(point, &state) : false
     }
-    return try moved.get()
   }
 
   /// Sets a point that the user tapped, or returns to following faces.
@@ -83,17 +80,14 @@ public final class PointOfInterestFollower: Sendable {
   ///   nothing, or if the camera refuses the region. If it refuses only the region for focus, the
   ///   exposure uses the point, and ``pointOfInterest`` returns it.
   public func setTappedPoint(_ point: PointOfInterest?) throws(MediaError) {
-    let done = state.withLock { state in
-      Result { () throws(MediaError) in
-        guard let point else {
-          state.tapped = nil
-          return
-        }
-        defer { if state.point == point { state.tapped = point } }
-        _ = try measure(point, &state)
+    try state.withLock { (state) throws(MediaError) in
+      guard let point else {
+        state.tapped = nil
+        return
       }
+      defer { if state.point == point { state.tapped = point } }
+      _ = try measure(point, &state)
     }
-    try done.get()
   }
 
   private func isFar(_ point: PointOfInterest, from last: PointOfInterest?) -> Bool {

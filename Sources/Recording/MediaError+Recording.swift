@@ -22,21 +22,7 @@ extension MediaError.Code {
 
 extension MediaError {
   /// Converts a libav or disk error from writing a recording.
-  init(recording error: LibAVError) {
-    if [EAGAIN, ENOMEM].contains(error.systemErrorNumber) {
-      self.init(
-        .outOfMemory, error.description, recovery: "close other programs and try again",
-        cause: error.cause)
-      return
-    }
-    let isFull = error.isDiskFull
-    self.init(
-      isFull ? .diskFull : .writeFailed, error.description,
-      recovery: isFull
-        ? "free some space; what was written so far can be played"
-        : Recovery("check the disk, or choose another codec", .change(.codec)),
-      cause: error.cause)
-  }
+  init(recording failure: CallFailure) { self.init(failure, at: .recording) }
 
   /// The error for a recording whose file was replaced or removed.
   init(replacing file: OpenFile) {
@@ -49,4 +35,12 @@ extension MediaError {
       recovery: file.currentPath.map { "find the recording in \($0)" }
         ?? "record again, and do not replace or remove the file")
   }
+}
+
+extension CallStage {
+  /// Writing a recording.
+  fileprivate static let recording = CallStage(
+    [.diskFull: Row(.diskFull, "free some space; what was written so far can be played")],
+    other: Row(
+      .writeFailed, Recovery("check the disk, or choose another codec", .change(.codec))))
 }

@@ -104,8 +104,8 @@ public final class OffscreenContext {
   /// - Throws: `MediaError` with `.outOfMemory`.
   public func pixelBuffer() throws(MediaError) -> PixelBuffer {
     var image = PixelBuffer(format: .rgb24)
-    do throws(LibAVError) { try frame().copy(into: &image) } catch {
-      throw MediaError(.outOfMemory, error.description)
+    do throws(CallFailure) { try frame().copy(into: &image) } catch {
+      throw MediaError(error, at: .resources)
     }
     return image
   }
@@ -114,12 +114,10 @@ public final class OffscreenContext {
   ///
   /// - Throws: `MediaError` with `.outOfMemory`.
   public func pngData() throws(MediaError) -> [UInt8] {
-    do throws(LibAVError) { return try frame().pngBytes() } catch {
-      throw MediaError(.outOfMemory, error.description)
-    }
+    try CallStage.resources.converting { () throws(CallFailure) in try frame().pngBytes() }
   }
 
-  private func frame() throws(LibAVError) -> MediaFrame {
+  private func frame() throws(CallFailure) -> MediaFrame {
     makeCurrent()
     var bytes = [UInt8](repeating: 0, count: width * height * 4)
     glPixelStorei(GLenum(GL_PACK_ALIGNMENT), 4)

@@ -112,7 +112,7 @@ public final class TextureCache {
     for bytes: UnsafeRawBufferPointer, _ description: FormatDescription, of sample: SampleBuffer?
   ) throws(MediaError) -> FrameTexture {
     let made: Result<FrameTexture, MediaError>
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       made = try decoder.withFrame(bytes, description) { frame in
         Result { () throws(MediaError) in try texture(for: frame, of: sample) }
       }
@@ -134,7 +134,7 @@ public final class TextureCache {
     guard let layout = TextureLayout(frame) else {
       importRefusal = importsCameraBuffers ? .formatNotReadable : nil
       let converted: MediaFrame
-      do throws(LibAVError) { converted = try converter.convert(frame) } catch {
+      do throws(CallFailure) { converted = try converter.convert(frame) } catch {
         throw Self.notConvertible(error)
       }
       return try upload(converted, TextureLayout(converted), sample)
@@ -162,7 +162,7 @@ public final class TextureCache {
     }
   }
 
-  private static func notConvertible(_ error: LibAVError) -> MediaError {
+  private static func notConvertible(_ error: CallFailure) -> MediaError {
     MediaError(
       .notConvertible, "could not make a texture of a frame: \(error)",
       recovery: "choose another format of the camera")

@@ -36,8 +36,8 @@ package final class BufferQueue: ControlChannel, Sendable {
 
   /// Requests a frame duration while the stream is off.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.setFrameDuration`.
-  package func setFrameDuration(_ duration: MediaTime) throws(DeviceError) -> MediaTime {
+  /// - Throws: ``CallFailure`` with the operation `.setFrameDuration`.
+  package func setFrameDuration(_ duration: MediaTime) throws(CallFailure) -> MediaTime {
     try device.setFrameDuration(duration)
   }
 
@@ -58,23 +58,23 @@ package final class BufferQueue: ControlChannel, Sendable {
   ///   - count: The number of buffers to request.
   ///   - joining: For formats with several memory planes, the number of bytes to copy from each
   ///     plane. The copies form one contiguous frame. Empty for formats with one plane.
-  /// - Throws: ``DeviceError`` with the operation `.requestBuffers` or `.mapBuffer`. The reason is
+  /// - Throws: ``CallFailure`` with the operation `.requestBuffers` or `.mapBuffer`. The reason is
   ///   `.busy` if another program streams. The code is `ENOMEM` if the driver grants no buffer, and
   ///   `ENOTSUP` if `joining` does not match the planes.
   package init(
     _ device: consuming VideoDevice, count: UInt32 = usualCount, joining: [Int] = []
-  ) throws(DeviceError) {
+  ) throws(CallFailure) {
     var request = v4l2_requestbuffers()
     request.count = count
     request.type = device.bufferType
     request.memory = V4L2_MEMORY_MMAP.rawValue
-    try DeviceError.check(
+    try CallFailure.check(
       device.control(CVideo4Linux_VIDIOC_REQBUFS, &request), .requestBuffers, device.path)
     guard request.count > 0 else {
-      throw DeviceError(.requestBuffers, device.path, code: ENOMEM)
+      throw CallFailure(.requestBuffers, device.path, code: ENOMEM)
     }
     var buffers: [MappedBuffer] = []
-    do throws(DeviceError) {
+    do throws(CallFailure) {
       for index in 0..<request.count {
         buffers.append(try MappedBuffer(index, of: device, joining: joining))
       }
@@ -104,11 +104,11 @@ package final class BufferQueue: ControlChannel, Sendable {
   /// Sets a control until ``restoreChanges()`` or the end of the capture.
   ///
   /// - Returns: The value that the driver granted.
-  /// - Throws: ``DeviceError`` with the operation `.readControl` or `.setControl`.
+  /// - Throws: ``CallFailure`` with the operation `.readControl` or `.setControl`.
   @discardableResult
   package func setDuringCapture(
     _ control: DeviceControl, to number: Int64
-  ) throws(DeviceError) -> Int64 {
+  ) throws(CallFailure) -> Int64 {
     try device.handle.change(control, to: .number(number), through: device.handle).number ?? number
   }
 
@@ -120,13 +120,13 @@ package final class BufferQueue: ControlChannel, Sendable {
   /// A frame that was dequeued before an earlier stop becomes invalid, unless its buffer is held.
   ///
   /// - Parameter held: The indices of buffers that the caller still uses. They are not queued.
-  /// - Throws: ``DeviceError`` with the operation `.giveBack` or `.start`. The reason is
+  /// - Throws: ``CallFailure`` with the operation `.giveBack` or `.start`. The reason is
   ///   `.noBandwidth` if the bus cannot carry the mode, or for example `.busy` or `.unplugged`.
-  package func start(keeping held: [Int] = []) throws(DeviceError) {
-    do throws(DeviceError) {
+  package func start(keeping held: [Int] = []) throws(CallFailure) {
+    do throws(CallFailure) {
       for index in buffers.indices where !held.contains(index) { try giveBack(index) }
       var type = device.bufferType
-      try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMON, &type), .start, path)
+      try CallFailure.check(device.control(CVideo4Linux_VIDIOC_STREAMON, &type), .start, path)
       device.calls.handles.setStreaming(true, path)
     } catch {
       // Without this stop after a failed start, the driver would keep the buffers that were already
@@ -140,11 +140,11 @@ package final class BufferQueue: ControlChannel, Sendable {
   ///
   /// The driver no longer fills any buffer.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.stop`.
-  package func stop() throws(DeviceError) {
+  /// - Throws: ``CallFailure`` with the operation `.stop`.
+  package func stop() throws(CallFailure) {
     device.calls.handles.setStreaming(false, path)
     var type = device.bufferType
-    try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMOFF, &type), .stop, path)
+    try CallFailure.check(device.control(CVideo4Linux_VIDIOC_STREAMOFF, &type), .stop, path)
   }
 
   /// The driver's memory that contains the frames of the buffer with an index, or nil if frames are
@@ -157,14 +157,14 @@ package final class BufferQueue: ControlChannel, Sendable {
   ///
   /// Calls `VIDIOC_REQBUFS` with a count of 0. The mapped memory stays valid until `deinit`.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.requestBuffers`. The reason is `.busy` on
+  /// - Throws: ``CallFailure`` with the operation `.requestBuffers`. The kind is `.busy` on
   ///   kernels before 5.0, which cannot release mapped buffers.
-  package func free() throws(DeviceError) {
+  package func free() throws(CallFailure) {
     leave()
     var request = v4l2_requestbuffers()
     request.type = device.bufferType
     request.memory = V4L2_MEMORY_MMAP.rawValue
-    try DeviceError.check(
+    try CallFailure.check(
       device.control(CVideo4Linux_VIDIOC_REQBUFS, &request), .requestBuffers, path)
   }
 
@@ -179,8 +179,8 @@ package final class BufferQueue: ControlChannel, Sendable {
   /// Changes made through this handle are reported too, because other parts of this program share
   /// it.
   ///
-  /// - Throws: ``DeviceError`` as ``VideoDevice/subscribe(to:)`` does.
-  package func subscribe(to control: ControlID) throws(DeviceError) {
+  /// - Throws: ``CallFailure`` as ``VideoDevice/subscribe(to:)`` does.
+  package func subscribe(to control: ControlID) throws(CallFailure) {
     try device.subscribe(to: .control(control, includesOwn: true))
   }
 
@@ -194,15 +194,15 @@ package final class BufferQueue: ControlChannel, Sendable {
   ///     limit.
   ///   - onChange: Called for a change of a subscribed control.
   /// - Returns: The frame. Nil after the timeout, after a signal, or if only a control changed.
-  /// - Throws: ``DeviceError`` with the operation `.wait` or `.dequeue`. The reason is `.unplugged`
+  /// - Throws: ``CallFailure`` with the operation `.wait` or `.dequeue`. The kind is `.unplugged`
   ///   if the device is gone. The code is `EIO` if the driver has stopped the stream and needs a
   ///   restart.
   package func dequeue(
     timeoutMilliseconds: Int32, onChange: (DeviceEvent.ControlChange) -> Void = { _ in }
-  ) throws(DeviceError) -> Dequeued? {
+  ) throws(CallFailure) -> Dequeued? {
     let events = device.poll(
       events: CShort(POLLIN | POLLPRI), milliseconds: timeoutMilliseconds)
-    try DeviceError.check(events, .wait, path)
+    try CallFailure.check(events, .wait, path)
     if events & CInt(POLLPRI) != 0, case .control(let change)? = device.pendingEvent()?.kind {
       onChange(change)
     }
@@ -215,9 +215,9 @@ package final class BufferQueue: ControlChannel, Sendable {
       return (result, Dequeued(buffer, bytes: buffers[Int(buffer.index)].frame(planes)))
     }
     if result == -EAGAIN { return nil }
-    try DeviceError.check(result, .dequeue, path)
+    try CallFailure.check(result, .dequeue, path)
     guard let frame else {
-      throw DeviceError(.dequeue, path, code: EIO)  // The driver returned an unknown buffer index.
+      throw CallFailure(.dequeue, path, code: EIO)  // The driver returned an unknown buffer index.
     }
     return frame
   }
@@ -228,11 +228,11 @@ package final class BufferQueue: ControlChannel, Sendable {
   ///
   /// Some drivers reject a buffer once for no reason, so a rejected request is repeated once.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.giveBack`. The code is `EINVAL` if the buffer
-  ///   is already queued or does not exist. The reason is `.unplugged` if the device is gone.
-  package func giveBack(_ index: Int) throws(DeviceError) {
+  /// - Throws: ``CallFailure`` with the operation `.giveBack`. The code is `EINVAL` if the buffer
+  ///   is already queued or does not exist. The kind is `.unplugged` if the device is gone.
+  package func giveBack(_ index: Int) throws(CallFailure) {
     if queueBuffer(index) >= 0 { return }
-    try DeviceError.check(queueBuffer(index), .giveBack, path)
+    try CallFailure.check(queueBuffer(index), .giveBack, path)
   }
 
   private func queueBuffer(_ index: Int) -> CInt {
@@ -289,5 +289,69 @@ package struct Dequeued {
     case UInt32(V4L2_BUF_FLAG_TIMESTAMP_COPY): .copied
     default: .unknown
     }
+  }
+}
+
+/// A rectangle of the sensor's or signal's pixels.
+package struct CropRectangle: Hashable, Sendable {
+  package var left: Int32
+  package var top: Int32
+  package var width: UInt32
+  package var height: UInt32
+
+  package init(left: Int32, top: Int32, width: UInt32, height: UInt32) {
+    (self.left, self.top, self.width, self.height) = (left, top, width, height)
+  }
+}
+
+extension BufferQueue {
+  /// Reads the crop rectangle, which is the part of the captured image that the frames contain:
+  /// `VIDIOC_G_SELECTION` with `V4L2_SEL_TGT_CROP`.
+  ///
+  /// - Throws: ``CallFailure`` with the operation `.readCrop`. The kind is `.notSupported` if the
+  ///   driver cannot crop.
+  package func crop() throws(CallFailure) -> CropRectangle {
+    var selection = selection()
+    try CallFailure.check(
+      control(CVideo4Linux_VIDIOC_G_SELECTION, &selection), .readCrop, path)
+    return CropRectangle(selection.r)
+  }
+
+  /// Sets the crop rectangle, which is the part of the captured image that the frames contain:
+  /// `VIDIOC_S_SELECTION`.
+  ///
+  /// May be called while the stream is on.
+  ///
+  /// - Returns: The crop rectangle that the driver granted.
+  /// - Throws: ``CallFailure`` with the operation `.setCrop`. The kind is `.busy` if the driver
+  ///   would have to change the format.
+  package func setCrop(_ crop: CropRectangle) throws(CallFailure) -> CropRectangle {
+    var selection = selection()
+    selection.r = v4l2_rect(
+      left: crop.left, top: crop.top, width: crop.width, height: crop.height)
+    try CallFailure.check(
+      control(CVideo4Linux_VIDIOC_S_SELECTION, &selection), .setCrop, path)
+    return CropRectangle(selection.r)
+  }
+
+  /// The current format: `VIDIOC_G_FMT`.
+  ///
+  /// - Throws: ``CallFailure`` with the operation `.readFormat`.
+  package func currentFormat() throws(CallFailure) -> StreamFormat { try device.currentFormat() }
+
+  private func selection() -> v4l2_selection {
+    var selection = v4l2_selection()
+    // The single-planar type is used for multi-planar nodes too: Linux 4.13 and later accept
+    // either.
+    selection.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+    selection.target = UInt32(V4L2_SEL_TGT_CROP)
+    return selection
+  }
+}
+
+extension CropRectangle {
+  fileprivate init(_ rectangle: v4l2_rect) {
+    self.init(
+      left: rectangle.left, top: rectangle.top, width: rectangle.width, height: rectangle.height)
   }
 }

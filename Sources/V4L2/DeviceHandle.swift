@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import OvercrankMediaCore
 import Synchronization
 
 /// An open descriptor of a node.
@@ -48,21 +49,21 @@ package final class DeviceHandle: ControlChannel, Sendable {
 
   /// Locks the settings against changes through other handles, if the driver has priorities.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.setPriority`. The reason is `.busy` if another
+  /// - Throws: ``CallFailure`` with the operation `.setPriority`. The kind is `.busy` if another
   ///   program or another part of this program holds the lock.
-  func lock() throws(DeviceError) {
+  func lock() throws(CallFailure) {
     let isTaken = state.withLock { state in
       defer { state.isLocked = true }
       return state.isLocked
     }
-    if isTaken { throw DeviceError(.setPriority, path, code: EBUSY) }
-    do throws(DeviceError) {
+    if isTaken { throw CallFailure(.setPriority, path, code: EBUSY) }
+    do throws(CallFailure) {
       try setPriority(.record)
       calls.handles.setHolder(self)
     } catch {
       // A driver without priorities accepts changes from every handle, so the lock exists only in
       // this program.
-      guard error.reason != .notSupported else { return }
+      guard error.kind != .notSupported else { return }
       state.withLock { $0.isLocked = false }
       throw error
     }
@@ -72,8 +73,8 @@ package final class DeviceHandle: ControlChannel, Sendable {
   ///
   /// After ``keepSettings()``, other programs stay locked out until the capture ends.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.setPriority`.
-  func unlock() throws(DeviceError) {
+  /// - Throws: ``CallFailure`` with the operation `.setPriority`.
+  func unlock() throws(CallFailure) {
     let isGivenBack = state.withLock { state in
       defer { state.isLocked = false }
       return state.isLocked && !state.keepsSettings
@@ -105,7 +106,7 @@ package final class DeviceHandle: ControlChannel, Sendable {
     if !isLocked { try? share() }
   }
 
-  private func share() throws(DeviceError) {
+  private func share() throws(CallFailure) {
     guard calls.handles.removeHolder(self) else { return }
     try setPriority(.interactive)
   }
@@ -118,13 +119,10 @@ package final class DeviceHandle: ControlChannel, Sendable {
   /// handle of `channel` and not by this handle.
   func change(
     _ control: DeviceControl, to value: ControlValue, through channel: DeviceHandle
-  ) throws(DeviceError) -> ControlValue {
-    let result = state.withLock { state in
-      Result { () throws(DeviceError) in
-        try state.changes.set(control, to: value, on: channel)
-      }
+  ) throws(CallFailure) -> ControlValue {
+    try state.withLock { (state) throws(CallFailure) in
+      try state.changes.set(control, to: value, on: channel)
     }
-    return try result.get()
   }
 
   /// Restores the controls that were changed for the duration of the capture.

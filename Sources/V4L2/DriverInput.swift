@@ -2,6 +2,7 @@
 
 import CVideo4Linux
 import OvercrankLinuxSystem
+package import OvercrankMediaCore
 
 /// A video input (connector) of a device, as described by the driver.
 package struct DriverInput: Hashable, Sendable {
@@ -74,8 +75,8 @@ extension VideoDevice {
   /// Lists the inputs: `VIDIOC_ENUMINPUT`.
   ///
   /// - Returns: The inputs. Empty for a driver without input selection.
-  /// - Throws: ``DeviceError`` with the operation `.listInputs`.
-  package borrowing func inputs() throws(DeviceError) -> [DriverInput] {
+  /// - Throws: ``CallFailure`` with the operation `.listInputs`.
+  package borrowing func inputs() throws(CallFailure) -> [DriverInput] {
     var inputs: [DriverInput] = []
     for index in 0..<Self.listLimit {
       var entry = v4l2_input()
@@ -91,8 +92,8 @@ extension VideoDevice {
   /// Reads the current input: `VIDIOC_G_INPUT`.
   ///
   /// - Returns: The input's index, or nil for a driver without input selection.
-  /// - Throws: ``DeviceError`` with the operation `.readInput`.
-  package borrowing func currentInput() throws(DeviceError) -> UInt32? {
+  /// - Throws: ``CallFailure`` with the operation `.readInput`.
+  package borrowing func currentInput() throws(CallFailure) -> UInt32? {
     var index: CInt = 0
     guard try has(CVideo4Linux_VIDIOC_G_INPUT, &index, .readInput) else { return nil }
     return UInt32(exactly: index)
@@ -102,18 +103,18 @@ extension VideoDevice {
   ///
   /// The driver may change the format.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.setInput`. The reason is `.busy` while another
+  /// - Throws: ``CallFailure`` with the operation `.setInput`. The kind is `.busy` while another
   ///   program streams.
-  package mutating func setInput(_ index: UInt32) throws(DeviceError) {
+  package mutating func setInput(_ index: UInt32) throws(CallFailure) {
     var index = CInt(clamping: index)
-    try DeviceError.check(control(CVideo4Linux_VIDIOC_S_INPUT, &index), .setInput, path)
+    try CallFailure.check(control(CVideo4Linux_VIDIOC_S_INPUT, &index), .setInput, path)
   }
 
   /// Reads the line system of the current TV standard: `VIDIOC_G_STD`.
   ///
   /// - Returns: The line system, or nil if the input has no standard or an ambiguous one.
-  /// - Throws: ``DeviceError`` with the operation `.readTimings`.
-  package borrowing func televisionLines() throws(DeviceError) -> TelevisionLines? {
+  /// - Throws: ``CallFailure`` with the operation `.readTimings`.
+  package borrowing func televisionLines() throws(CallFailure) -> TelevisionLines? {
     // This is `V4L2_STD_525_60` (PAL-M, PAL-60 and all NTSC). Swift does not import it, because the
     // macro contains casts.
     let with525Lines: UInt64 = 0x0000_F900

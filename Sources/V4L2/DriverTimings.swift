@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CVideo4Linux
+package import OvercrankMediaCore
 
 /// Digital video timings of an interface such as HDMI: `V4L2_DV_BT_656_1120`.
 package struct DriverTimings: Hashable, Sendable {
@@ -145,8 +146,8 @@ package struct DriverTimingsLimits: Hashable, Sendable {
 extension VideoDevice {
   /// Lists the preset timings of the current input: `VIDIOC_ENUM_DV_TIMINGS`.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.listTimings`.
-  package borrowing func listedTimings() throws(DeviceError) -> [DriverTimings] {
+  /// - Throws: ``CallFailure`` with the operation `.listTimings`.
+  package borrowing func listedTimings() throws(CallFailure) -> [DriverTimings] {
     var list: [DriverTimings] = []
     for index in 0..<Self.listLimit {
       var entry = v4l2_enum_dv_timings()
@@ -160,8 +161,8 @@ extension VideoDevice {
   /// Reads the configured timings of the current input: `VIDIOC_G_DV_TIMINGS`.
   ///
   /// - Returns: The timings, or nil for an input without DV timings.
-  /// - Throws: ``DeviceError`` with the operation `.readTimings`.
-  package borrowing func timings() throws(DeviceError) -> DriverTimings? {
+  /// - Throws: ``CallFailure`` with the operation `.readTimings`.
+  package borrowing func timings() throws(CallFailure) -> DriverTimings? {
     var timings = v4l2_dv_timings()
     guard try has(CVideo4Linux_VIDIOC_G_DV_TIMINGS, &timings, .readTimings) else { return nil }
     return DriverTimings(timings)
@@ -170,14 +171,14 @@ extension VideoDevice {
   /// Detects the timings of the incoming signal, without changing anything:
   /// `VIDIOC_QUERY_DV_TIMINGS`.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.detectTimings`. The reason is `.noSignal`,
+  /// - Throws: ``CallFailure`` with the operation `.detectTimings`. The kind is `.noSignal`,
   ///   `.unstableSignal` or `.signalOutOfRange`, or `.notSupported` for an input without timings.
-  package borrowing func detectedTimings() throws(DeviceError) -> DriverTimings {
+  package borrowing func detectedTimings() throws(CallFailure) -> DriverTimings {
     var answer = v4l2_dv_timings()
-    try DeviceError.check(
+    try CallFailure.check(
       control(CVideo4Linux_VIDIOC_QUERY_DV_TIMINGS, &answer), .detectTimings, path)
     guard let timings = DriverTimings(answer) else {
-      throw DeviceError(.detectTimings, path, code: ENOTSUP)
+      throw CallFailure(.detectTimings, path, code: ENOTSUP)
     }
     return timings
   }
@@ -185,13 +186,13 @@ extension VideoDevice {
   /// Sets the timings of the current input, and the format to their size: `VIDIOC_S_DV_TIMINGS`.
   ///
   /// - Returns: The timings that the driver granted, which may be rounded.
-  /// - Throws: ``DeviceError`` with the operation `.setTimings`. The reason is `.busy` while
+  /// - Throws: ``CallFailure`` with the operation `.setTimings`. The kind is `.busy` while
   ///   another program streams, or `.signalOutOfRange` or `.notSupported` for unsupported timings.
   package mutating func setTimings(
     _ timings: DriverTimings
-  ) throws(DeviceError) -> DriverTimings {
+  ) throws(CallFailure) -> DriverTimings {
     var request = timings.driversOwn
-    try DeviceError.check(
+    try CallFailure.check(
       control(CVideo4Linux_VIDIOC_S_DV_TIMINGS, &request), .setTimings, path)
     return DriverTimings(request) ?? timings
   }
@@ -199,8 +200,8 @@ extension VideoDevice {
   /// Reads the timing limits of the current input: `VIDIOC_DV_TIMINGS_CAP`.
   ///
   /// - Returns: The limits, or nil if the driver reports none.
-  /// - Throws: ``DeviceError`` with the operation `.readTimings`.
-  package borrowing func timingsLimits() throws(DeviceError) -> DriverTimingsLimits? {
+  /// - Throws: ``CallFailure`` with the operation `.readTimings`.
+  package borrowing func timingsLimits() throws(CallFailure) -> DriverTimingsLimits? {
     var answer = v4l2_dv_timings_cap()
     guard try has(CVideo4Linux_VIDIOC_DV_TIMINGS_CAP, &answer, .readTimings),
       answer.type == UInt32(V4L2_DV_BT_656_1120)

@@ -2,6 +2,7 @@
 
 import CVideo4Linux
 import Glibc
+package import OvercrankMediaCore
 
 /// A driver's buffer as a dma-buf, which another device can read without a copy.
 ///
@@ -28,9 +29,9 @@ extension BufferQueue {
   /// May be called from any thread, also while the driver fills the buffer.
   ///
   /// - Returns: The buffer, or nil if frames are copied out of several memory planes.
-  /// - Throws: ``DeviceError`` with the operation `.exportBuffer`. The reason is `.notSupported` if
+  /// - Throws: ``CallFailure`` with the operation `.exportBuffer`. The kind is `.notSupported` if
   ///   the driver cannot export, or `.unplugged` if the device is gone.
-  package func export(_ index: Int) throws(DeviceError) -> ExportedBuffer? {
+  package func export(_ index: Int) throws(CallFailure) -> ExportedBuffer? {
     guard let memory = frameMemory(index) else { return nil }
     var request = v4l2_exportbuffer()
     request.type = device.bufferType
@@ -38,7 +39,7 @@ extension BufferQueue {
     // The descriptor permits writing, because software renderers map the buffer for reading and
     // writing.
     request.flags = UInt32(O_CLOEXEC | O_RDWR)
-    try DeviceError.check(
+    try CallFailure.check(
       control(CVideo4Linux_VIDIOC_EXPBUF, &request), .exportBuffer, path)
     return ExportedBuffer(owning: request.fd, of: memory)
   }

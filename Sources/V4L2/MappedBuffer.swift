@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CVideo4Linux
+import OvercrankMediaCore
 
 /// The mapped memory of one driver buffer and, for several planes, the memory into which they are
 /// copied.
@@ -14,22 +15,22 @@ struct MappedBuffer {
 
   /// Maps a buffer: `VIDIOC_QUERYBUF`, then mmap(2) for each plane.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.mapBuffer`.
+  /// - Throws: ``CallFailure`` with the operation `.mapBuffer`.
   init(
     _ index: UInt32, of device: borrowing VideoDevice, joining: [Int]
-  ) throws(DeviceError) {
+  ) throws(CallFailure) {
     let (result, extents) = device.ask(CVideo4Linux_VIDIOC_QUERYBUF, buffer: index) {
       (result, _, planes) -> (CInt, [(length: Int, offset: Int64)]) in
       (result, planes.map { (Int($0.length), Int64($0.m.mem_offset)) })
     }
-    try DeviceError.check(result, .mapBuffer, device.path)
+    try CallFailure.check(result, .mapBuffer, device.path)
     // A single plane is not copied. For several planes, `joining` must contain one size for each
     // plane.
     guard extents.count == max(1, joining.count), joining.allSatisfy({ $0 >= 0 }) else {
-      throw DeviceError(.mapBuffer, device.path, code: ENOTSUP)
+      throw CallFailure(.mapBuffer, device.path, code: ENOTSUP)
     }
     var planes: [UnsafeMutableRawBufferPointer] = []
-    do throws(DeviceError) {
+    do throws(CallFailure) {
       for position in extents {
         planes.append(try device.map(length: position.length, offset: position.offset))
       }

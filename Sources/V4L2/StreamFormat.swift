@@ -90,11 +90,11 @@ package struct StreamFormat: Hashable, Sendable {
 extension VideoDevice {
   /// Reads the current format: `VIDIOC_G_FMT`.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.readFormat`.
-  package borrowing func currentFormat() throws(DeviceError) -> StreamFormat {
+  /// - Throws: ``CallFailure`` with the operation `.readFormat`.
+  package borrowing func currentFormat() throws(CallFailure) -> StreamFormat {
     var format = v4l2_format()
     format.type = bufferType
-    try DeviceError.check(control(CVideo4Linux_VIDIOC_G_FMT, &format), .readFormat, path)
+    try CallFailure.check(control(CVideo4Linux_VIDIOC_G_FMT, &format), .readFormat, path)
     return streamFormat(format)
   }
 
@@ -104,11 +104,11 @@ extension VideoDevice {
   ///
   /// - Returns: The granted format. Compare it with the request: the driver selects the nearest
   ///   supported format, and a difference is not an error.
-  /// - Throws: ``DeviceError`` with the operation `.setFormat`. The reason is `.busy` while another
+  /// - Throws: ``CallFailure`` with the operation `.setFormat`. The kind is `.busy` while another
   ///   program streams.
   package mutating func setFormat(
     fourcc: UInt32, width: UInt32, height: UInt32
-  ) throws(DeviceError) -> StreamFormat {
+  ) throws(CallFailure) -> StreamFormat {
     var format = v4l2_format()
     format.type = bufferType
     switch capabilities.bufferKind {
@@ -123,23 +123,23 @@ extension VideoDevice {
       format.fmt.pix_mp.height = height
       format.fmt.pix_mp.field = V4L2_FIELD_NONE.rawValue
     }
-    try DeviceError.check(control(CVideo4Linux_VIDIOC_S_FMT, &format), .setFormat, path)
+    try CallFailure.check(control(CVideo4Linux_VIDIOC_S_FMT, &format), .setFormat, path)
     return streamFormat(format)
   }
 
   /// Whether another program streams from the device: `VIDIOC_S_FMT` of the current format, which
   /// a driver rejects while buffers are in use.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.readFormat` or `.setFormat`.
-  package mutating func isStreamingElsewhere() throws(DeviceError) -> Bool {
+  /// - Throws: ``CallFailure`` with the operation `.readFormat` or `.setFormat`.
+  package mutating func isStreamingElsewhere() throws(CallFailure) -> Bool {
     var format = v4l2_format()
     format.type = bufferType
-    try DeviceError.check(control(CVideo4Linux_VIDIOC_G_FMT, &format), .readFormat, path)
-    do throws(DeviceError) {
-      try DeviceError.check(control(CVideo4Linux_VIDIOC_S_FMT, &format), .setFormat, path)
+    try CallFailure.check(control(CVideo4Linux_VIDIOC_G_FMT, &format), .readFormat, path)
+    do throws(CallFailure) {
+      try CallFailure.check(control(CVideo4Linux_VIDIOC_S_FMT, &format), .setFormat, path)
       return false
     } catch {
-      guard error.reason == .busy else { throw error }
+      guard error.kind == .busy else { throw error }
       return true
     }
   }
@@ -154,8 +154,8 @@ extension VideoDevice {
   /// Reads the current frame duration in seconds: `VIDIOC_G_PARM`.
   ///
   /// - Returns: The duration, or nil if the driver reports none or an invalid one.
-  /// - Throws: ``DeviceError`` with the operation `.readFrameDuration`.
-  package borrowing func frameDuration() throws(DeviceError) -> MediaTime? {
+  /// - Throws: ``CallFailure`` with the operation `.readFrameDuration`.
+  package borrowing func frameDuration() throws(CallFailure) -> MediaTime? {
     let parameters = try streamParameters(.readFrameDuration)
     return MediaTime(parameters.parm.capture.timeperframe)
   }
@@ -165,38 +165,38 @@ extension VideoDevice {
   /// - Parameter duration: The duration of a frame in seconds, above zero. 1/240 requests 240 fps.
   /// - Returns: The granted duration in seconds. Compare it with the request: the driver rounds to
   ///   a supported value, and a difference is not an error.
-  /// - Throws: ``DeviceError`` with the operation `.setFrameDuration`. The reason is `.busy` while
+  /// - Throws: ``CallFailure`` with the operation `.setFrameDuration`. The kind is `.busy` while
   ///   the device streams. The code is `ENOTSUP` if the driver has no frame duration, and `EINVAL`
   ///   if the fraction does not fit 32 bits.
   package borrowing func setFrameDuration(
     _ duration: MediaTime
-  ) throws(DeviceError) -> MediaTime {
+  ) throws(CallFailure) -> MediaTime {
     precondition(duration > .zero, "A frame duration is above zero seconds.")
     let seconds = duration.seconds
     guard let numerator = UInt32(exactly: seconds.numerator),
       let denominator = UInt32(exactly: seconds.denominator)
-    else { throw DeviceError(.setFrameDuration, path, code: EINVAL) }
+    else { throw CallFailure(.setFrameDuration, path, code: EINVAL) }
     var parameters = try streamParameters(.setFrameDuration)
     guard parameters.parm.capture.capability & UInt32(V4L2_CAP_TIMEPERFRAME) != 0 else {
-      throw DeviceError(.setFrameDuration, path, code: ENOTSUP)
+      throw CallFailure(.setFrameDuration, path, code: ENOTSUP)
     }
     parameters.parm.capture.timeperframe = v4l2_fract(
       numerator: numerator, denominator: denominator)
-    try DeviceError.check(
+    try CallFailure.check(
       control(CVideo4Linux_VIDIOC_S_PARM, &parameters), .setFrameDuration, path)
     // The fraction comes from the driver and may be invalid.
     guard let granted = MediaTime(parameters.parm.capture.timeperframe) else {
-      throw DeviceError(.setFrameDuration, path, code: ENOTSUP)
+      throw CallFailure(.setFrameDuration, path, code: ENOTSUP)
     }
     return granted
   }
 
   private borrowing func streamParameters(
-    _ operation: DeviceError.Operation
-  ) throws(DeviceError) -> v4l2_streamparm {
+    _ operation: VideoOperation
+  ) throws(CallFailure) -> v4l2_streamparm {
     var parameters = v4l2_streamparm()
     parameters.type = bufferType
-    try DeviceError.check(control(CVideo4Linux_VIDIOC_G_PARM, &parameters), operation, path)
+    try CallFailure.check(control(CVideo4Linux_VIDIOC_G_PARM, &parameters), operation, path)
     return parameters
   }
 }

@@ -2,6 +2,7 @@
 
 import CVideo4Linux
 import OvercrankLinuxSystem
+package import OvercrankMediaCore
 
 /// An open Video4Linux node, such as `/dev/video0`.
 ///
@@ -27,9 +28,9 @@ package struct VideoDevice: ~Copyable, Sendable {
   /// and `VIDIOC_QUERYCAP`.
   ///
   /// - Parameter path: A device node. Symbolic links are followed.
-  /// - Throws: ``DeviceError`` with the operation `.open`. The reason is for example `.notFound`,
+  /// - Throws: ``CallFailure`` with the operation `.open`. The reason is for example `.notFound`,
   ///   `.noPermission` or `.unplugged`, or `.notAVideoDevice` for another kind of file.
-  package init(opening path: String) throws(DeviceError) {
+  package init(opening path: String) throws(CallFailure) {
     try self.init(opening: path, DeviceSystem.calls)
   }
 
@@ -37,29 +38,29 @@ package struct VideoDevice: ~Copyable, Sendable {
   ///
   /// The new handle has its own events and priority.
   ///
-  /// - Throws: ``DeviceError`` as ``init(opening:)`` does.
-  package init(reopening device: borrowing VideoDevice) throws(DeviceError) {
+  /// - Throws: ``CallFailure`` as ``init(opening:)`` does.
+  package init(reopening device: borrowing VideoDevice) throws(CallFailure) {
     try self.init(opening: device.path, device.calls)
   }
 
   /// Opens a subdevice node, which supports only controls.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.open`. The reason is for example `.notFound` or
+  /// - Throws: ``CallFailure`` with the operation `.open`. The reason is for example `.notFound` or
   ///   `.noPermission`.
   package init(
     openingSubdevice path: String, of device: borrowing VideoDevice
-  ) throws(DeviceError) {
+  ) throws(CallFailure) {
     let descriptor = device.calls.openSubdevice(path)
-    try DeviceError.check(descriptor, .open, path)
+    try CallFailure.check(descriptor, .open, path)
     handle = DeviceHandle(path, Capabilities(v4l2_capability()), device.calls, descriptor)
   }
 
   /// The subdevice nodes `/dev/v4l-subdev…` of the device's flash LEDs.
   package borrowing func leds() -> [String] { calls.leds(of: path) }
 
-  private init(opening path: String, _ calls: any VideoSystemCalls) throws(DeviceError) {
+  private init(opening path: String, _ calls: any VideoSystemCalls) throws(CallFailure) {
     let descriptor = calls.open(path)
-    try DeviceError.check(descriptor, .open, path)
+    try CallFailure.check(descriptor, .open, path)
     // A plugin of libv4l2 may change the capabilities, so the capabilities are queried through
     // libv4l2.
     var answer = v4l2_capability()
@@ -68,7 +69,7 @@ package struct VideoDevice: ~Copyable, Sendable {
     }
     guard result >= 0 else {
       _ = calls.close(descriptor)
-      throw DeviceError(failing: .open, path, code: -result)
+      throw CallFailure(failing: .open, path, code: -result)
     }
     handle = DeviceHandle(path, Capabilities(answer), calls, descriptor)
   }
@@ -106,14 +107,14 @@ package struct VideoDevice: ~Copyable, Sendable {
 
   /// Maps a driver buffer.
   ///
-  /// Throws ``DeviceError`` with the operation `.mapBuffer`.
+  /// Throws ``CallFailure`` with the operation `.mapBuffer`.
   borrowing func map(
     length: Int, offset: Int64
-  ) throws(DeviceError) -> UnsafeMutableRawBufferPointer {
+  ) throws(CallFailure) -> UnsafeMutableRawBufferPointer {
     var error: CInt = 0
     guard let start = calls.map(handle.descriptor, length: length, offset: offset, error: &error)
     else {
-      throw DeviceError(failing: .mapBuffer, path, code: -error)
+      throw CallFailure(failing: .mapBuffer, path, code: -error)
     }
     return UnsafeMutableRawBufferPointer(start: start, count: length)
   }
@@ -176,4 +177,272 @@ extension VideoDevice {
       flags & UInt32(truncatingIfNeeded: flag) != 0
     }
   }
+}
+
+/// A pixel format from the driver's list.
+package struct V4L2PixelFormat: Hashable, Sendable {
+  /// The index in the driver's list, from 0.
+  ///
+  /// The list is in the driver's order of preference.
+  package let index: UInt32
+  /// The code of four characters, the first in the lowest byte.
+  ///
+  /// Bit 31 marks a big-endian format.
+  package let fourcc: UInt32
+  /// Whether frames are compressed and vary in size.
+  package let isCompressed: Bool
+  /// Whether libv4l2 emulates the format by conversion.
+  package let isEmulated: Bool
+  /// The driver's description of the pixel format.
+  package let description: String
+
+  package init(
+    index: UInt32, fourcc: UInt32, isCompressed: Bool, isEmulated: Bool, description: String
+  ) {
+    self.index = index
+    self.fourcc = fourcc
+    self.isCompressed = isCompressed
+    self.isEmulated = isEmulated
+    self.description = description
+  }
+}
+
+/// A frame size in pixels, as reported by the driver.
+package struct DriverSize: Hashable, Sendable {
+  package let width: UInt32
+  package let height: UInt32
+
+  package init(width: UInt32, height: UInt32) {
+    self.width = width
+    self.height = height
+  }
+}
+
+/// A fraction as reported by the driver.
+///
+/// Numerator and denominator may be zero.
+package struct DriverFraction: Hashable, Sendable, CustomStringConvertible {
+  package let numerator: UInt32
+  package let denominator: UInt32
+
+  package init(_ numerator: UInt32, _ denominator: UInt32) {
+    self.numerator = numerator
+    self.denominator = denominator
+  }
+
+  init(_ fraction: v4l2_fract) { self.init(fraction.numerator, fraction.denominator) }
+
+  package var description: String { "\(numerator)/\(denominator)" }
+}
+
+/// The frame sizes of a format: `VIDIOC_ENUM_FRAMESIZES`.
+package enum DriverSizes: Hashable, Sendable {
+  /// A list of sizes. Empty if the driver reports none.
+  case discrete([DriverSize])
+  /// All sizes from the smallest to the largest in fixed steps.
+  case stepwise(smallest: DriverSize, largest: DriverSize, step: DriverSize)
+  /// Every size from the smallest to the largest.
+  case continuous(smallest: DriverSize, largest: DriverSize)
+}
+
+/// The frame durations of a format and size, in seconds: `VIDIOC_ENUM_FRAMEINTERVALS`.
+///
+/// The shortest duration is the highest frame rate.
+package enum DriverIntervals: Hashable, Sendable {
+  /// A list of durations. Empty if the driver reports none.
+  case discrete([DriverFraction])
+  /// All durations from the shortest to the longest in fixed steps.
+  case stepwise(shortest: DriverFraction, longest: DriverFraction, step: DriverFraction)
+  /// Every duration from the shortest to the longest.
+  case continuous(shortest: DriverFraction, longest: DriverFraction)
+}
+
+extension VideoDevice {
+  /// The greatest number of entries that are read from one of the driver's lists, such as the list
+  /// of formats.
+  ///
+  /// The enumeration of some drivers never ends.
+  static let listLimit: UInt32 = 4096
+
+  /// Lists the pixel formats in the driver's order: `VIDIOC_ENUM_FMT`.
+  ///
+  /// - Throws: ``CallFailure`` with the operation `.listFormats`.
+  package borrowing func formats() throws(CallFailure) -> [V4L2PixelFormat] {
+    var formats: [V4L2PixelFormat] = []
+    for index in 0..<Self.listLimit {
+      var entry = v4l2_fmtdesc()
+      entry.index = index
+      entry.type = bufferType
+      guard try has(CVideo4Linux_VIDIOC_ENUM_FMT, &entry, .listFormats) else { break }
+      formats.append(
+        V4L2PixelFormat(
+          index: index, fourcc: entry.pixelformat,
+          isCompressed: entry.flags & UInt32(V4L2_FMT_FLAG_COMPRESSED) != 0,
+          isEmulated: entry.flags & UInt32(V4L2_FMT_FLAG_EMULATED) != 0,
+          description: withUnsafeBytes(of: entry.description) { SystemFiles.text($0) }))
+    }
+    return formats
+  }
+
+  /// Lists the sizes of a format: `VIDIOC_ENUM_FRAMESIZES`.
+  ///
+  /// - Throws: ``CallFailure`` with the operation `.listSizes`. A driver without this list is not
+  ///   an error.
+  package borrowing func sizes(of fourcc: UInt32) throws(CallFailure) -> DriverSizes {
+    var sizes: [DriverSize] = []
+    for index in 0..<Self.listLimit {
+      var entry = v4l2_frmsizeenum()
+      entry.index = index
+      entry.pixel_format = fourcc
+      guard try has(CVideo4Linux_VIDIOC_ENUM_FRAMESIZES, &entry, .listSizes) else { break }
+      if entry.type == V4L2_FRMSIZE_TYPE_DISCRETE.rawValue {
+        sizes.append(DriverSize(width: entry.discrete.width, height: entry.discrete.height))
+        continue
+      }
+      // The specification allows either one range or a list of sizes. If a list also contains a
+      // range, the range is ignored.
+      guard sizes.isEmpty else { continue }
+      let range = entry.stepwise
+      let smallest = DriverSize(width: range.min_width, height: range.min_height)
+      let largest = DriverSize(width: range.max_width, height: range.max_height)
+      guard entry.type == V4L2_FRMSIZE_TYPE_STEPWISE.rawValue else {
+        return .continuous(smallest: smallest, largest: largest)
+      }
+      return .stepwise(
+        smallest: smallest, largest: largest,
+        step: DriverSize(width: range.step_width, height: range.step_height))
+    }
+    return .discrete(sizes)
+  }
+
+  /// Lists the frame durations of a format and size: `VIDIOC_ENUM_FRAMEINTERVALS`.
+  ///
+  /// - Throws: ``CallFailure`` with the operation `.listIntervals`. A driver without this list is
+  ///   not an error.
+  package borrowing func intervals(
+    of fourcc: UInt32, at size: DriverSize
+  ) throws(CallFailure) -> DriverIntervals {
+    var intervals: [DriverFraction] = []
+    for index in 0..<Self.listLimit {
+      var entry = v4l2_frmivalenum()
+      entry.index = index
+      entry.pixel_format = fourcc
+      entry.width = size.width
+      entry.height = size.height
+      guard try has(CVideo4Linux_VIDIOC_ENUM_FRAMEINTERVALS, &entry, .listIntervals) else { break }
+      if entry.type == V4L2_FRMIVAL_TYPE_DISCRETE.rawValue {
+        intervals.append(DriverFraction(entry.discrete))
+        continue
+      }
+      guard intervals.isEmpty else { continue }
+      let shortest = DriverFraction(entry.stepwise.min)
+      let longest = DriverFraction(entry.stepwise.max)
+      guard entry.type == V4L2_FRMIVAL_TYPE_STEPWISE.rawValue else {
+        return .continuous(shortest: shortest, longest: longest)
+      }
+      return .stepwise(
+        shortest: shortest, longest: longest, step: DriverFraction(entry.stepwise.step))
+    }
+    return .discrete(intervals)
+  }
+
+  /// Reads one entry of a driver's list, such as the list of formats.
+  ///
+  /// Returns false at the end of the list, or if the driver has no such list.
+  borrowing func has<Entry>(
+    _ request: UInt, _ entry: inout Entry, _ operation: VideoOperation
+  ) throws(CallFailure) -> Bool {
+    let result = control(request, &entry)
+    switch -result {
+    case EINVAL, ENOTTY, ENODATA: return false
+    default:
+      try CallFailure.check(result, operation, path)
+      return true
+    }
+  }
+}
+
+extension VideoDevice {
+  /// The handles of device nodes that the parts of this program share.
+  package var handles: SharedHandles { handle.calls.handles }
+
+  /// Shares the handle by which this program captures from a node, or returns nil if it does not
+  /// capture from the node.
+  package init?(capturingAt path: String) {
+    guard let handle = DeviceSystem.calls.handles.capturing(path) else { return nil }
+    self.init(handle)
+  }
+
+  /// Whether this is the handle by which this program captures from the device.
+  package var isCapturing: Bool { handles.capturing(path) === handle }
+
+  /// Calls a closure with a handle through which settings can be changed.
+  ///
+  /// This is the handle of this program that holds the lock on the settings, because the driver
+  /// rejects changes through any other handle. If this program holds no lock on the device, it is
+  /// this value's own handle.
+  package borrowing func withSettings<Result>(
+    _ body: (borrowing VideoDevice) throws(CallFailure) -> Result
+  ) throws(CallFailure) -> Result {
+    if let holder = handle.calls.handles.holder(of: path) { return try body(VideoDevice(holder)) }
+    return try body(self)
+  }
+
+  /// Locks the device against changes through other handles: `VIDIOC_S_PRIORITY` with
+  /// `V4L2_PRIORITY_RECORD`.
+  ///
+  /// - Throws: ``CallFailure`` with the operation `.setPriority`. The kind is `.busy` if the
+  ///   device is already locked.
+  package borrowing func lockSettings() throws(CallFailure) -> SettingsLock {
+    try SettingsLock(handle)
+  }
+
+  /// Releases the lock on the settings, but keeps the priority `.record` of this handle until the
+  /// capture ends.
+  ///
+  /// So other programs cannot change the settings during the capture.
+  package borrowing func keepSettings() { handle.keepSettings() }
+
+  /// Sets a control.
+  ///
+  /// If this program captures from the device, the previous value is restored when the capture
+  /// ends. Otherwise the new value stays set.
+  ///
+  /// - Returns: The value that the driver granted.
+  /// - Throws: ``CallFailure`` with the operation `.readControl` or `.setControl`.
+  @discardableResult
+  package borrowing func setDuringCapture(
+    _ control: DeviceControl, to value: ControlValue
+  ) throws(CallFailure) -> ControlValue {
+    guard let capturing = handle.calls.handles.capturing(path) else {
+      return try set(control, to: value)
+    }
+    return try capturing.change(control, to: value, through: handle)
+  }
+}
+
+/// A lock on the settings of a device.
+///
+/// It is released when this value is destroyed.
+package struct SettingsLock: ~Copyable, Sendable {
+  private let handle: DeviceHandle
+
+  fileprivate init(_ handle: DeviceHandle) throws(CallFailure) {
+    try handle.lock()
+    self.handle = handle
+  }
+
+  deinit {
+    // Errors are ignored. If the device is lost, the priorities of its handles no longer exist
+    // anyway.
+    try? handle.unlock()
+  }
+
+  /// Releases the lock on the device's settings.
+  ///
+  /// If the handle keeps the priority `.record` until a capture ends, other programs stay locked
+  /// out until then.
+  ///
+  /// - Throws: ``CallFailure`` with the operation `.setPriority`.
+  package borrowing func unlock() throws(CallFailure) { try handle.unlock() }
 }

@@ -2,6 +2,7 @@
 
 import Glibc
 import OvercrankALSA
+import OvercrankMediaCore
 import TestSupport
 import Testing
 
@@ -88,27 +89,27 @@ struct AudioDeviceTests {
     kind: FakeAudioCard.Fault.Kind
   ) throws {
     try withDevice(card { $0.faults = [.init(at: 0, kind)] }) { device in
-      var found: ALSAError?
-      do throws(ALSAError) { _ = try device.wait(milliseconds: 100) } catch { found = error }
-      #expect(found?.reason == .unplugged && found?.operation == .wait)
+      var found: CallFailure?
+      do throws(CallFailure) { _ = try device.wait(milliseconds: 100) } catch { found = error }
+      #expect(found?.kind == .unplugged && found?.operation == AudioOperation.wait.rawValue)
     }
   }
 
   @Test(arguments: [
-    (EACCES, ALSAError.Reason.noPermission), (EPERM, .noPermission), (ENOENT, .notFound),
+    (EACCES, CallFailure.Kind.noPermission), (EPERM, .noPermission), (ENOENT, .notFound),
     (ENODEV, .notFound), (EBUSY, .busy), (EAGAIN, .busy), (ENOMEM, .outOfMemory),
     (EMFILE, .tooManyFiles), (EINVAL, .notSupported), (EIO, .other),
   ])
   func `The errno of a failed device open gives the error reason`(
-    code: CInt, reason: ALSAError.Reason
+    code: CInt, kind: CallFailure.Kind
   ) {
     let card = card { $0.openResult = -code }
-    var found: ALSAError?
+    var found: CallFailure?
     ALSASystem.$calls.withValue(card) {
-      do throws(ALSAError) { _ = try AudioDevice(opening: AudioNode(card: 0, device: 0)) } catch {
+      do throws(CallFailure) { _ = try AudioDevice(opening: AudioNode(card: 0, device: 0)) } catch {
         found = error
       }
     }
-    #expect(found?.reason == reason && found?.device == "hw:0,0" && found?.code == code)
+    #expect(found?.kind == kind && found?.subject == "hw:0,0" && found?.number == code)
   }
 }

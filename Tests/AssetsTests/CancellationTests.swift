@@ -29,7 +29,7 @@ struct CancellationTests {
       Asset.cancelReading()
       func isCancelled(_ work: () throws -> Void) -> Bool {
         do { try work() } catch let error as MediaError { return error.code == .cancelled } catch {
-          return (error as? LibAVError)?.isCancelled ?? false
+          return (error as? CallFailure)?.kind == .cancelled
         }
         return false
       }

@@ -18,20 +18,20 @@ private func onMachine<Result>(
 }
 
 /// The error that another program gets when it sets another mode, or nil if it succeeds.
-private func errorOfForeignFormat() -> DeviceError.Reason? {
-  do throws(DeviceError) {
+private func errorOfForeignFormat() -> CallFailure.Kind? {
+  do throws(CallFailure) {
     var other = try VideoDevice(opening: "/dev/fakevideo0")
     _ = try other.setFormat(fourcc: FourCC.mjpg.rawValue, width: 640, height: 360)
     return nil
-  } catch { return error.reason }
+  } catch { return error.kind }
 }
 
 /// The error that another program gets when it sets a control, or nil if it succeeds.
-private func errorOfForeignControl() -> DeviceError.Reason? {
-  do throws(DeviceError) {
+private func errorOfForeignControl() -> CallFailure.Kind? {
+  do throws(CallFailure) {
     try VideoDevice(opening: "/dev/fakevideo0").set(.gain, to: 11)
     return nil
-  } catch { return error.reason }
+  } catch { return error.kind }
 }
 
 struct DeviceConfigurationTests {

@@ -45,16 +45,16 @@ private final class PaperCamera: ControlPort {
 
   func range(of id: ControlID) -> ControlRange? { state.withLock { $0.ranges[id] } }
 
-  func value(of id: ControlID) throws(DeviceError) -> Int64 {
+  func value(of id: ControlID) throws(CallFailure) -> Int64 {
     let value = state.withLock { state -> Int64? in
       state.calls += 1
       return state.failures.contains(state.calls) ? nil : state.values[id]
     }
-    guard let value else { throw DeviceError(.readControl, "/dev/paper", code: 5) }
+    guard let value else { throw CallFailure(.readControl, "/dev/paper", code: 5) }
     return value
   }
 
-  func set(_ id: ControlID, to value: Int64) throws(DeviceError) {
+  func set(_ id: ControlID, to value: Int64) throws(CallFailure) {
     let isDone = state.withLock { state -> Bool in
       state.calls += 1
       guard state.ranges[id]?.contains(value) == true, !state.refused.contains(id) else {
@@ -64,7 +64,7 @@ private final class PaperCamera: ControlPort {
       // A call may fail after the camera has applied the value.
       return !state.failures.contains(state.calls)
     }
-    guard isDone else { throw DeviceError(.setControl, "/dev/paper", code: 22) }
+    guard isDone else { throw CallFailure(.setControl, "/dev/paper", code: 22) }
   }
 }
 

@@ -231,8 +231,8 @@ private final class SessionSequence {
       Issue.record("sequence \(seed): a lock did not exclude another program")
     } catch {
       // A device that was unplugged meanwhile, or lacks the control, fails for every program.
-      let reason = (error as? DeviceError)?.reason
-      #expect([.busy, .unplugged, .notSupported].contains(reason), "\(seed): \(error)")
+      let kind = (error as? CallFailure)?.kind
+      #expect([.busy, .unplugged, .notSupported].contains(kind), "\(seed): \(error)")
     }
   }
 

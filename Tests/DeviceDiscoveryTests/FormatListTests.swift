@@ -118,7 +118,7 @@ struct FormatListTests {
   }
 
   @Test func `A device lost during enumeration is an error`() {
-    let gone = DeviceError(.listSizes, "/dev/video0", code: ENODEV)
+    let gone = CallFailure(.listSizes, "/dev/video0", code: ENODEV)
     let source = TableSource(
       rows: [.init(fourcc: "YUYV", sizes: vga, intervals: .discrete([]))], failure: gone)
     #expect(throws: gone) { try FormatList(asking: source) }

@@ -22,7 +22,7 @@ struct TableSource: FormatSource {
   }
 
   var rows: [Row]
-  var failure: DeviceError?
+  var failure: CallFailure?
   var inForce: DriverSize?
   /// The frame intervals of each size, where they depend on the size.
   var rates: (@Sendable (DriverSize) -> DriverIntervals)?
@@ -37,7 +37,7 @@ struct TableSource: FormatSource {
     }
   }
 
-  func sizes(of fourcc: UInt32) throws(DeviceError) -> DriverSizes {
+  func sizes(of fourcc: UInt32) throws(CallFailure) -> DriverSizes {
     if let failure { throw failure }
     return row(fourcc)?.sizes ?? .discrete([])
   }

@@ -184,6 +184,27 @@ struct OpenTimelineRulesTests {
     }
   }
 
+  @Test(arguments: [MediaError.Code.invalidData, .noPermission, .readFailed, .cancelled])
+  func `Media hidden by a higher track must be readable`(code: MediaError.Code) throws {
+    let other = plain().split(separator: "a.mov").joined(separator: "bad.mov")
+    let error = #expect(throws: MediaError.self) {
+      try OpenTimelineDocument(parsing: timeline(stack(track(other), track(plain())))) {
+        (path) throws(MediaError) in
+        if path == "bad.mov" { throw MediaError(code, "bad.mov cannot be read") }
+        return try MediaSource(path: path, duration: MediaTime(seconds: 10))
+      }
+    }
+    #expect(error?.code == code)
+    // The clip plays a part that its media does not have.
+    let short = #expect(throws: MediaError.self) {
+      try OpenTimelineDocument(parsing: timeline(stack(track(other), track(plain())))) {
+        (path) throws(MediaError) in
+        try MediaSource(path: path, duration: MediaTime(seconds: path == "bad.mov" ? 1 : 10))
+      }
+    }
+    #expect(short?.code == .invalidProject)
+  }
+
   @Test func `Still images become freeze frames and generators become gaps`() throws {
     let still = plain().split(separator: "a.mov").joined(separator: "title.png")
     let generated = plain().split(separator: "ExternalReference").joined(

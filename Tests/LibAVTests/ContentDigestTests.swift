@@ -3,6 +3,7 @@
 import Foundation
 import OvercrankLibAV
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import Testing
 
 /// The digest of the content of a file.
@@ -38,7 +39,7 @@ struct ContentDigestTests {
   @Test func `Digesting an unreadable file fails with the read error`() {
     // Reading a directory with read(2) fails.
     #expect { try ContentDigest.ofFile(NSTemporaryDirectory()) } throws: {
-      ($0 as? SystemError)?.operation == "read"
+      ($0 as? CallFailure)?.operation == "read"
     }
   }
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
+import OvercrankMediaCore
 import Testing
 
 struct ResamplerTests {
   @Test func `The resampler rejects invalid sample rates or channel counts`() throws {
     for (input, output, channels) in [(0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, 65), (262_144, 1, 1)]
     {
-      let error = #expect(throws: ResamplerError.self) {
+      let error = #expect(throws: CallFailure.self) {
         _ = try Resampler(
           inputRate: Int32(input), outputRate: Int32(output), channelCount: channels)
       }
@@ -16,7 +17,7 @@ struct ResamplerTests {
     var resampler = try Resampler(inputRate: 1, outputRate: 2, channelCount: 2)
     for input in [[], [[]], [[0], []]] as [[[Float]]] {
       var refused = false
-      do throws(ResamplerError) { _ = try resampler.convert(input) } catch { refused = true }
+      do throws(CallFailure) { _ = try resampler.convert(input) } catch { refused = true }
       #expect(refused)
     }
   }

@@ -2,6 +2,7 @@
 
 import Glibc
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import Testing
 
 struct SPSCRingTests {
@@ -55,6 +56,6 @@ struct SPSCRingTests {
   }
 
   @Test func `A ring buffer larger than the address space throws an error`() {
-    #expect(throws: SystemError.self) { _ = try Shared<Int>(capacity: 1 << 57) }
+    #expect(throws: CallFailure.self) { _ = try Shared<Int>(capacity: 1 << 57) }
   }
 }

@@ -2,6 +2,7 @@
 
 import Foundation
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import TestSupport
 import Testing
 
@@ -33,7 +34,7 @@ struct WholeFileTests {
     do {
       try file.finish()
       Issue.record("the name was taken")
-    } catch { #expect(error.isNameTaken) }
+    } catch { #expect(error.kind == .nameTaken) }
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "other")
   }
 
@@ -97,21 +98,21 @@ struct WholeFileTests {
     let path = scratch.file("pipe")
     try #require(mkfifo(path, 0o600) == 0)
     var polls = 0
-    do throws(FileCreationError) {
+    do throws(CallFailure) {
       try WholeFile.write([1], to: path, overwrites: true) {
         polls += 1
         return polls > 1
       }
       Issue.record("nothing was cancelled")
     } catch {
-      #expect(error.errorNumber == ECANCELED)
+      #expect(error.number == ECANCELED)
     }
     #expect(polls == 2)
     // The pipe holds 64 KiB and its reader does not read.
     let reader = open(path, O_RDONLY | O_NONBLOCK)
     defer { close(reader) }
     let large = [UInt8](repeating: 1, count: 1 << 17)
-    #expect(throws: FileCreationError.self) {
+    #expect(throws: CallFailure.self) {
       try WholeFile.write(large, to: path, overwrites: true) { true }
     }
     var bytes = [UInt8](repeating: 0, count: 4)
@@ -169,7 +170,7 @@ struct WholeFileTests {
     for attempt in [
       { try WholeFile.write([2], to: path, overwrites: true) }, { try begun.finish() },
     ] as [() throws -> Void] {
-      #expect(throws: FileCreationError.self) { try attempt() }
+      #expect(throws: CallFailure.self) { try attempt() }
     }
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data([1]))
     flock(recording, LOCK_UN)
@@ -208,7 +209,7 @@ struct WholeFileTests {
     #expect(file.read(4, at: 0) == [1, 2, 9, 9])
     let full = try RandomAccessFile(opening: "/dev/full")
     #expect { try full.write([1], at: 0) } throws: {
-      ($0 as? SystemError)?.errorNumber == ENOSPC
+      ($0 as? CallFailure)?.number == ENOSPC
     }
   }
 }

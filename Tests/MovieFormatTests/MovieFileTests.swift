@@ -2,6 +2,7 @@
 
 import Glibc
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import OvercrankMovieFormat
 import TestSupport
 import Testing
@@ -13,10 +14,10 @@ struct MovieFileTests {
     let path = try scratch.write([1, 2, 3], as: "a.mov")
     let file = try MovieFile(creating: path, overwrites: true)
     for overwrites in [true, false] {
-      let error = #expect(throws: FileCreationError.self) {
+      let error = #expect(throws: CallFailure.self) {
         _ = try MovieFile(creating: path, overwrites: overwrites)
       }
-      #expect(error?.isBusy == overwrites && error?.isNameTaken == !overwrites)
+      #expect(error?.kind == (overwrites ? .busy : .nameTaken))
       #expect(error?.message.contains("a.mov") == true)
     }
     #expect(FileLock.isHeld(on: path))
@@ -95,7 +96,7 @@ struct MovieFileTests {
     do {
       try file.replace(by: late)
       Issue.record("the name is another file's")
-    } catch { #expect(error.errorNumber == ESTALE) }
+    } catch { #expect(error.number == ESTALE) }
     #expect(try bytes(of: path) == [9])
     #expect(try scratch.names() == ["a.mov"])
     // The file can still be read although another file now has its name.

@@ -60,7 +60,7 @@ import Testing
     entry.presentationOffset = sample.pts - sample.dts
     entry.count = isBlock ? sample.bytes.count / 4 : 1
     let result = sample.bytes.withUnsafeBytes { bytes in
-      Result { () throws(SystemError) in try movie.append(bytes, entry) }
+      Result { () throws(CallFailure) in try movie.append(bytes, entry) }
     }
     try result.get()
   }
@@ -177,11 +177,11 @@ import Testing
       settings: MovieFileWriter.Settings(index: MovieIndex(.mov, timescale: 1_000)))
     try append(Sample(dts: 10, pts: 10, bytes: [1]), to: &movie, .mov)
     for (dts, pts) in [(10, 10), (9, 9), (20, 19), (11 + Int64(Int32.max), 11 + Int64(Int32.max))] {
-      #expect(throws: SystemError.self) {
+      #expect(throws: CallFailure.self) {
         try append(Sample(dts: dts, pts: pts, bytes: [2]), to: &movie, .mov)
       }
     }
-    #expect(throws: SystemError.self) {
+    #expect(throws: CallFailure.self) {
       try append(Sample(dts: 30, pts: 30, bytes: []), to: &movie, .mov)
     }
     try append(Sample(dts: 20, pts: 25, bytes: [3]), to: &movie, .mov)

@@ -27,7 +27,7 @@ struct DecodeJobTests {
   ///
   /// - Returns: The frames that were decoded before the job was stopped.
   private func decode(each milliseconds: Int64) throws -> (job: DecodeJob, given: [Int]) {
-    let job = try #require(stage.player.core.perform { $0.nextJob($1) })
+    let job = try #require(stage.player.core.perform { $0.nextJob($1)?.job })
     var given: [Int] = []
     for frame in job.frames {
       stage.clock.advance(by: milliseconds * 1_000_000)
@@ -81,7 +81,7 @@ struct DecodeJobTests {
   @Test func `A running decode job uses a new playback rate immediately`() throws {
     try stage.player.setRate(1)
     let core = stage.player.core
-    let job = try #require(core.perform { $0.nextJob($1) })
+    let job = try #require(core.perform { $0.nextJob($1)?.job })
     try stage.player.setRate(2)
     var given: [Int] = []
     for frame in job.frames {
@@ -181,7 +181,7 @@ struct DecodeJobTests {
         return shown
       }
       while elapsed < Rational(1, over: 2) {
-        guard let job = core.perform({ $0.nextJob($1) }) else {
+        guard let job = core.perform({ $0.nextJob($1)?.job }) else {
           stage.clock.advance(by: 1_000_000)
           elapsed += Rational(1, over: 1_000)
           continue
@@ -209,7 +209,7 @@ struct DecodeJobTests {
   @Test func `Reversing playback never shows a frame before it was due`() throws {
     let player = stage.player
     try player.setRate(1)
-    let job = try #require(player.core.perform { $0.nextJob($1) })
+    let job = try #require(player.core.perform { $0.nextJob($1)?.job })
     for frame in [246, 250, 255] { _ = try stage.give(frame, of: job) }
     stage.clock.advance(by: 50_000_000)
     #expect(player.frame(at: stage.clock.now)?.index == 250)
@@ -227,7 +227,7 @@ struct DecodeJobTests {
     let player = stage.player
     try player.setLoop(try TimeRange(start: MediaTime(seconds: 1), end: MediaTime(5, over: 4)))
     try player.setRate(1)
-    let job = try #require(player.core.perform { $0.nextJob($1) })
+    let job = try #require(player.core.perform { $0.nextJob($1)?.job })
     for frame in [246, 255, 299] { _ = try stage.give(frame, of: job) }
     /// The frame that is shown after some milliseconds of playback.
     func shown(after milliseconds: Int64) -> (Int?, Bool?) {

@@ -113,10 +113,10 @@ struct SynthesisTests {
     // Frames for three refreshes are ready, and the next refresh shows a captured frame.
     #expect(next() == nil)
     stage.player.core.perform { model, now in
-      guard let image = model.lastShown?.image else { return }
+      guard let image = model.frame(at: now)?.captured else { return }
       let key = FrameKey(asset: 0, frame: 19)
       let instant = PlayerSynthesis.Instant(older: key, newer: key, share: 0.5, step: 0.1)
-      model.synthesis.add(.image(image), at: instant, cost: Rational(1, over: 10))
+      model.add(.image(image), at: instant, cost: Rational(1, over: 10))
     }
     // After 100 ms, the first five refreshes have passed.
     let soonest = try #require(next())

@@ -43,10 +43,10 @@ struct DamagedFrameTests {
         let frame = source.damaged(&random)
         let isAlone = Int.random(in: 0..<100, using: &random) == 0
         let microseconds = Int64(number) * 42_000
-        do throws(LibAVError) {
+        do throws(CallFailure) {
           // The memory ends where the frame ends, so that a sanitizer reports reads past the end.
           let objects = try frame.bytes.withUnsafeBytes { bytes in
-            Result { () throws(LibAVError) in
+            Result { () throws(CallFailure) in
               try extractor.withLuma(of: bytes, frame.description) { luma in
                 isAlone
                   ? readers.objects(in: luma, at: .zero, duration: .zero)

@@ -32,7 +32,7 @@ package func paintedNumbers(_ asset: Asset, in pane: TimeMapBox.Pane? = nil) thr
 
 /// Reads the bytes of each packet of the video track, in decoding order.
 ///
-/// - Throws: `LibAVError` when the movie cannot be read.
+/// - Throws: `CallFailure` when the movie cannot be read.
 package func frameBytes(_ path: String) throws -> [[UInt8]] {
   var demuxer = try Demuxer(opening: path)
   let track = demuxer.tracks.first { $0.kind == .video }

@@ -69,7 +69,7 @@ struct ControlTests {
     driver.change { $0.queryErrors[.automaticExposure] = EIO }
     let controls = try withDevice(driver) { try $0.controls() }
     #expect(controls == [Self.gain, Self.exposure])
-    let error = try #require(throws: DeviceError.self) {
+    let error = try #require(throws: CallFailure.self) {
       try withDevice(driver) { _ = try $0.control(.automaticExposure) }
     }
     #expect(error.description == "could not read auto_exposure of /dev/video0: Input/output error")
@@ -153,10 +153,10 @@ struct ControlTests {
         (text, .text("123456789")), (text, .text("a\0b")), (array, .numbers([256])),
         (bits, .number(1 << 33)), (region, .text("")),
       ] as [(DeviceControl, ControlValue)] {
-        let error = try #require(throws: DeviceError.self) {
+        let error = try #require(throws: CallFailure.self) {
           try device.set(control, to: value)
         }
-        #expect(error.reason == .outOfRange)
+        #expect(error.kind == .outOfRange)
       }
     }
   }
@@ -177,7 +177,7 @@ struct ControlTests {
     let driver = ScriptedControls([Self.gain, Self.exposure])
     driver.change { $0.writeErrors[.exposureTime] = code }
     for isSet in [false, true] {
-      let error = try #require(throws: DeviceError.self) {
+      let error = try #require(throws: CallFailure.self) {
         try withDevice(driver) { device in
           if isSet {
             try device.set(
@@ -189,15 +189,15 @@ struct ControlTests {
       }
       #expect(
         error.description == "could not set exposure_time_absolute of /dev/video0: \(why)")
-      #expect(error.recovery.description.contains(recovery))
+      #expect(error.recovery?.description.contains(recovery) == true)
     }
   }
 
   @Test func `The error for setting a missing control names the control`() throws {
-    let error = try #require(throws: DeviceError.self) {
+    let error = try #require(throws: CallFailure.self) {
       try withDevice(ScriptedControls([])) { _ = try $0.set(.focus, to: 1) }
     }
-    #expect(error.reason == .notSupported)
+    #expect(error.kind == .notSupported)
     #expect(error.description.hasPrefix("could not set focus_absolute of /dev/video0: "))
   }
 
@@ -215,7 +215,8 @@ struct ControlTests {
         $0.writeErrors[.gain] = EIO
       }
       let failures = changes.restore(on: device)
-      #expect(failures.map(\.control) == ["gain"])
+      #expect(failures.count == 1)
+      #expect(failures.allSatisfy { $0.description.hasPrefix("could not set gain of ") })
       #expect(driver.numbersWritten == ["exposure_time_absolute=157", "auto_exposure=3"])
       #expect(changes.restore(on: device) == [])
       #expect(driver.writes.count == 2)
@@ -227,7 +228,7 @@ struct ControlTests {
     driver.change { $0.writeErrors[.gain] = EIO }
     try withDevice(driver) { device in
       var changes = ControlChanges()
-      #expect(throws: DeviceError.self) { try changes.set(.gain, to: 1, on: device) }
+      #expect(throws: CallFailure.self) { try changes.set(.gain, to: 1, on: device) }
       #expect(changes.changedControls == [])
     }
   }
@@ -245,10 +246,10 @@ struct ControlTests {
       }
       #expect(change.id == .gain && change.value == 12 && change.changesValue)
       driver.change { $0.isUnplugged = true }
-      let error = try #require(throws: DeviceError.self) {
+      let error = try #require(throws: CallFailure.self) {
         _ = try device.nextEvent(timeoutMilliseconds: 0)
       }
-      #expect(error.reason == .unplugged)
+      #expect(error.kind == .unplugged)
     }
   }
 
@@ -259,8 +260,8 @@ struct ControlTests {
       try device.setPriority(.record)
       #expect(try device.priority() == .record)
       driver.change { $0.priorityError = EBUSY }
-      let error = try #require(throws: DeviceError.self) { try device.setPriority(.record) }
-      #expect(error.reason == .busy)
+      let error = try #require(throws: CallFailure.self) { try device.setPriority(.record) }
+      #expect(error.kind == .busy)
     }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
 import TestSupport
@@ -39,8 +40,24 @@ struct ExitCodeTests {
 
   @Test func `A read ended by a signal is reported as a cancelled export`() {
     let exit: Int32 = -0x5449_5845  // AVERROR_EXIT: "EXIT" in little-endian order.
-    let error = MediaError(exporting: LibAVError("read", "take.mov", code: exit))
+    let error = MediaError(exporting: CallFailure("read", "take.mov", code: exit))
     #expect(error.code == .cancelled && !error.message.contains("take.mov"))
+  }
+
+  @Test func `A call without thread or memory has one code at each stage`() {
+    for number in [EAGAIN, ENOMEM] {
+      let thread = CallFailure("start", "a thread", number)
+      let encoder = CallFailure("open the encoder for", "out.mp4", code: -number)
+      for failure in [thread, encoder] {
+        let errors = [MediaError(exporting: failure), MediaError(reading: failure)]
+        #expect(errors.allSatisfy { $0.code == .outOfMemory && $0.cause?.errorNumber == number })
+      }
+    }
+    // The number decides, and not the words.
+    #expect(MediaError(exporting: CallFailure("start", "a thread", EIO)).code == .writeFailed)
+    #expect(
+      MediaError(exporting: CallFailure("encode", "a frame", code: -EINVAL)).code
+        == .unsupportedSource)
   }
 
   @Test func `A project with invalid times fails as invalid data`() async throws {

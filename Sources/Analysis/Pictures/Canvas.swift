@@ -93,15 +93,15 @@ struct Canvas {
   ///
   /// - Throws: `MediaError` if memory is exhausted.
   func frame() throws(MediaError) -> MediaFrame {
-    let result = bytes.withUnsafeBytes { bytes in
-      Result { () throws(LibAVError) in
+    do throws(CallFailure) {
+      return try bytes.span.withUnsafeBytes { (bytes) throws(CallFailure) in
         try MediaFrame.video(
           copying: bytes, width: width, height: height, pixelFormat: .rgb24,
           bytesPerRow: 3 * width)
       }
-    }
-    do throws(LibAVError) { return try result.get() } catch {
-      throw MediaError(.outOfMemory, "an image of \(width)x\(height) pixels: \(error)")
+    } catch {
+      throw MediaError(
+        error, at: .resources, message: "an image of \(width)x\(height) pixels: \(error)")
     }
   }
 }
@@ -133,17 +133,15 @@ public struct StillImage: Sendable {
   /// - Returns: The bytes of the file.
   /// - Throws: `MediaError` if memory is exhausted.
   public func pngData() throws(MediaError) -> [UInt8] {
-    do throws(LibAVError) {
-      let frame = try pixels.bytes.withUnsafeBytes { bytes in
-        Result { () throws(LibAVError) in
-          try MediaFrame.video(
-            copying: bytes, width: pixels.width, height: pixels.height, pixelFormat: .rgb24,
-            bytesPerRow: 3 * pixels.width)
-        }
-      }.get()
+    do throws(CallFailure) {
+      let frame = try pixels.bytes.span.withUnsafeBytes { (bytes) throws(CallFailure) in
+        try MediaFrame.video(
+          copying: bytes, width: pixels.width, height: pixels.height, pixelFormat: .rgb24,
+          bytesPerRow: 3 * pixels.width)
+      }
       return try frame.pngBytes()
     } catch {
-      throw MediaError(.outOfMemory, "the image cannot be encoded: \(error)")
+      throw MediaError(error, at: .resources, message: "the image cannot be encoded: \(error)")
     }
   }
 }

@@ -49,7 +49,7 @@ struct MonoAudio {
   func converted(to rate: Int) throws(MediaError) -> MonoAudio {
     guard rate != sampleRate else { return self }
     let divisor = Self.commonDivisor(rate, sampleRate)
-    do throws(ResamplerError) {
+    do throws(CallFailure) {
       var resampler = try Resampler(
         inputRate: Int32(clamping: sampleRate / divisor),
         outputRate: Int32(clamping: rate / divisor), channelCount: 1)

@@ -110,8 +110,8 @@ struct ChartDrawing {
 
   /// The drawing as a PNG file.
   ///
-  /// - Throws: `LibAVError` if the encoder is missing.
-  func png() throws(LibAVError) -> [UInt8] {
+  /// - Throws: `CallFailure` if the encoder is missing.
+  func png() throws(CallFailure) -> [UInt8] {
     let frame = try MediaFrame.video(width: width, height: height, pixelFormat: .rgb24)
     guard let pixels = frame.planeData(0) else { return try frame.pngBytes() }
     let stride = frame.bytesPerRow(0)

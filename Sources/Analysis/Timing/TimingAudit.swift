@@ -235,3 +235,247 @@ public struct TimingAudit: Hashable, Sendable, Codable {
     problems = foundProblems(isTruncated: asset.truncation != nil)
   }
 }
+
+extension TimingAudit {
+  /// The least number of consecutive repeated frames that counts as a frozen stretch.
+  private static let frozenCount = 10
+
+  /// Frames whose times are in ascending order, with their indices in the movie.
+  struct Line {
+    let indices: [Int]
+    let ticks: [Int64]
+    let timescale: Int32
+  }
+
+  /// The times of a movie on its own clock.
+  static func lines(_ frames: FrameTable) -> [Line] {
+    [
+      Line(
+        indices: Array(frames.entries.indices), ticks: frames.entries.map(\.ticks),
+        timescale: frames.timescale)
+    ]
+  }
+
+  /// The capture times of a movie: a line for each part between two cuts, without repeated frames.
+  static func lines(_ frames: FrameTable, _ clock: CaptureClock) -> [Line] {
+    var lines: [Line] = []
+    var part: Int?
+    var (indices, ticks): ([Int], [Int64]) = ([], [])
+    func flush() {
+      guard !indices.isEmpty else { return }
+      let isBackward = ticks.count > 1 && ticks[1] < ticks[0]
+      lines.append(
+        Line(
+          indices: indices, ticks: isBackward ? ticks.map { -$0 } : ticks,
+          timescale: 1_000_000_000))
+      (indices, ticks) = ([], [])
+    }
+    for index in frames.entries.indices {
+      let next = clock.part(ofFrame: index)
+      if next != part { flush() }
+      part = next
+      guard next != nil, clock.map.frames[index].content != .repeated || indices.isEmpty,
+        let time = clock.map.captureTime(ofFrame: index)?.wholeNanoseconds,
+        time != ticks.last
+      else { continue }
+      if let last = ticks.last, ticks.count > 1, (time > last) != (last > ticks[ticks.count - 2]) {
+        // The direction changes.
+        flush()
+      }
+      indices.append(index)
+      ticks.append(time)
+    }
+    flush()
+    return lines
+  }
+
+  /// Audits times alone.
+  init(times frames: FrameTable, _ lines: [Line]? = nil) {
+    let lines = lines ?? Self.lines(frames)
+    frameCount = frames.entries.count
+    let steps = lines.flatMap { line in
+      zip(line.ticks.dropFirst(), line.ticks).map { MediaTime($0 - $1, over: line.timescale) }
+    }
+    let sorted = steps.sorted()
+    func percentile(_ percent: Int) -> MediaTime {
+      sorted[Swift.max(0, (sorted.count * percent + 99) / 100 - 1)]
+    }
+    intervals =
+      sorted.isEmpty
+      ? nil
+      : Intervals(
+        min: sorted[0], p50: percentile(50), p95: percentile(95), p99: percentile(99),
+        max: sorted[sorted.count - 1])
+    let parts = lines.map { line in
+      FrameRateSegments.ranges(of: line.ticks).filter { $0.count > 1 }.map { range in
+        // Few ticks per second are the frame rate itself. Milliseconds are ticks of their own.
+        (range: range, grid: FrameGrid(line.ticks[range], isExact: line.timescale < 500))
+      }
+    }
+    isRegular = parts.allSatisfy { $0.allSatisfy(\.grid.isRegular) }
+    isCoarse = parts.contains { $0.contains(where: \.grid.isCoarse) }
+    gaps = zip(lines, parts).flatMap { line, parts in
+      parts.flatMap(\.grid.gaps).map { gap in
+        let (after, next) = (line.indices[gap.after], line.indices[gap.after + 1])
+        // The time in the movie.
+        let interval = frames.entries[next].ticks - frames.entries[after].ticks
+        return Gap(
+          afterIndex: after, count: gap.count,
+          time: MediaTime(
+            frames.entries[after].ticks + interval / Int64(gap.count + 1), over: frames.timescale))
+      }
+    }
+    segments = Self.joined(
+      zip(lines, parts).flatMap { line, parts in
+        parts.compactMap { range, grid in
+          let distance = line.ticks[range.upperBound] - line.ticks[range.lowerBound]
+          let rate = Rational(
+            Int128(grid.periodCount) * Int128(line.timescale), over: Int128(distance))
+          return rate.isValid
+            ? RateSegment(
+              firstIndex: line.indices[range.lowerBound],
+              lastIndex: line.indices[range.upperBound], frameRate: rate) : nil
+        }
+      }, acrossCuts: lines.count > 1)
+    measuredFrameRate =
+      segments.max { $0.lastIndex - $0.firstIndex < $1.lastIndex - $1.firstIndex }?.frameRate
+    distinctFrameRate = nil
+    comparesImages = false
+    duplicates = []
+    frozen = []
+    undecodableFrames = []
+    captureFrameRate = nil
+    captureFrameRateSource = nil
+    captureFrameRateAgrees = nil
+    expectedFrameRate = nil
+    flicker = nil
+    problems = []
+  }
+
+  /// Joins segments of one rate that a cut divides.
+  private static func joined(_ segments: [RateSegment], acrossCuts: Bool) -> [RateSegment] {
+    guard acrossCuts else { return segments }
+    return segments.reduce(into: []) { joined, next in
+      guard let last = joined.last, isNear(next.frameRate / last.frameRate) else {
+        joined.append(next)
+        return
+      }
+      let isLonger = next.lastIndex - next.firstIndex > last.lastIndex - last.firstIndex
+      joined[joined.count - 1] = RateSegment(
+        firstIndex: last.firstIndex, lastIndex: next.lastIndex,
+        frameRate: isLonger ? next.frameRate : last.frameRate)
+    }
+  }
+
+  /// Adds the frames that repeat the one before, given by their indices in ascending order.
+  mutating func addRepeated(_ indices: [Int], _ frames: FrameTable) {
+    func time(_ index: Int) -> MediaTime {
+      MediaTime(frames.entries[index].ticks, over: frames.timescale)
+    }
+    var runs: [ClosedRange<Int>] = []
+    for index in indices {
+      if let last = runs.last, last.upperBound == index - 1 {
+        runs[runs.count - 1] = last.lowerBound...index
+      } else {
+        runs.append(index...index)
+      }
+    }
+    for run in runs {
+      let first = run.lowerBound - 1
+      guard run.count < Self.frozenCount else {
+        let entry = frames.entries[run.upperBound]
+        frozen.append(
+          FrozenStretch(
+            firstIndex: first, lastIndex: run.upperBound, start: time(first),
+            end: MediaTime(entry.ticks + entry.duration, over: frames.timescale)))
+        continue
+      }
+      duplicates += run.map { Duplicate(index: $0, ofIndex: first, time: time($0)) }
+    }
+    distinctFrameRate = repetition(indices).flatMap { count in
+      measuredFrameRate.map { $0 / Rational(Int64(count)) }
+    }
+  }
+
+  /// The number of times that each image is shown, if this is the same for most frames.
+  ///
+  /// The majority is counted in frames. An image whose repetitions were not detected looks like
+  /// several images, so a majority of images would be too strict.
+  private func repetition(_ indices: [Int]) -> Int? {
+    guard frameCount >= 16, indices.count * 3 >= frameCount else { return nil }
+    let repeated = Set(indices)
+    let fresh = (0..<frameCount).filter { !repeated.contains($0) }
+    let counts = zip(fresh.dropFirst(), fresh).map { $0 - $1 }
+    guard let count = counts.sorted().dropFirst(counts.count / 2).first, count > 1,
+      counts.count(where: { $0 == count }) * count * 10 >= counts.reduce(0, +) * 8
+    else { return nil }
+    return count
+  }
+
+  /// Whether a stated capture rate is plausible.
+  ///
+  /// A slow-motion file plays slower than it was captured, and a time lapse plays faster. A file
+  /// with the times of the capture does neither.
+  func agrees(_ stated: FrameRate, hasCaptureTimes: Bool) -> Bool {
+    guard let measured = measuredFrameRate, distinctFrameRate == nil else {
+      return distinctFrameRate == nil
+    }
+    let ratio = measured / stated.framesPerSecond
+    if Self.isNear(ratio) { return true }
+    if hasCaptureTimes { return false }
+    if ratio < .one { return measured < Rational(61) }
+    return stated.framesPerSecond < Rational(24)
+  }
+
+  /// The measured or stated frame rate that is compared with the expected rate.
+  private var effectiveFrameRate: Rational? {
+    if let distinctFrameRate { return distinctFrameRate }
+    if captureFrameRateAgrees == true { return captureFrameRate?.framesPerSecond }
+    return measuredFrameRate
+  }
+
+  /// The constant frame rate of an asset, derived only from the times of its frames.
+  ///
+  /// The result is the nominal rate, if that drifts from the frames by at most half a frame over
+  /// the whole asset.
+  ///
+  /// - Parameter asset: The asset.
+  /// - Returns: The rate. Nil if the rate changes, if the intervals follow no period, or for fewer
+  ///   than two frames.
+  public static func constantFrameRate(of asset: Asset) -> FrameRate? {
+    guard let frames = asset.videoTrack?.frames else { return nil }
+    let audit = TimingAudit(times: frames)
+    guard audit.isRegular, audit.segments.count == 1, let measured = audit.measuredFrameRate
+    else { return nil }
+    if let nominal = frames.nominalFrameRate {
+      let periods = Rational(frames.endTicks) / Rational(Int64(frames.timescale)) * measured
+      let drift = (nominal.framesPerSecond / measured - .one).magnitude * periods
+      if drift <= Rational(1, over: 2) { return nominal }
+    }
+    // Rounds to 0.001 fps. This error takes more than half an hour to add up to one frame.
+    let thousandths = try? (measured * 1_000).rounded(.halfAwayFromZero)
+    return thousandths.flatMap { FrameRate(exactly: Rational($0, over: 1_000)) }
+  }
+
+  private static func isNear(_ ratio: Rational) -> Bool {
+    (ratio - .one).magnitude <= Rational(1, over: 100)
+  }
+
+  func foundProblems(isTruncated: Bool) -> [Problem] {
+    var found: Set<Problem> = []
+    if !gaps.isEmpty { found.insert(.gaps) }
+    if !duplicates.isEmpty { found.insert(.duplicates) }
+    if !frozen.isEmpty { found.insert(.frozen) }
+    if segments.count > 1 { found.insert(.rateChanges) }
+    if !isRegular { found.insert(.irregular) }
+    if captureFrameRateAgrees == false { found.insert(.statedRate) }
+    if !undecodableFrames.isEmpty { found.insert(.undecodable) }
+    if isTruncated { found.insert(.truncated) }
+    if let expected = expectedFrameRate?.framesPerSecond,
+      effectiveFrameRate.map({ Self.isNear($0 / expected) }) != true
+    {
+      found.insert(.unexpectedRate)
+    }
+    return Problem.allCases.filter(found.contains)
+  }
+}

@@ -45,7 +45,7 @@ struct UprightFrames: ~Copyable {
   /// - Throws: `MediaError` as ``FrameReader`` does.
   mutating func image(at index: Int) throws(MediaError) -> Image {
     let frame = try reader.mediaFrame(at: index)
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       let upright = try converter.convert(frame).rotated(by: rotation)
       return Image(
         width: upright.width, height: upright.height, bytes: try upright.packedBytes())

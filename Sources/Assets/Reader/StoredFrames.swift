@@ -39,7 +39,7 @@ final class StoredFrames: SampleProducer {
     guard let index = indices.first else { return nil }
     indices.removeFirst()
     let found: Packet?
-    do throws(LibAVError) { found = try cursor.packet(at: index) } catch {
+    do throws(CallFailure) { found = try cursor.packet(at: index) } catch {
       throw MediaError(reading: error)
     }
     guard let packet = found else {

@@ -14,7 +14,7 @@ final class StoredPackets: SampleProducer {
 
   init(_ asset: Asset, _ track: AssetTrack, _ range: TimeRange?) throws(MediaError) {
     (self.track, origin, self.range) = (track.format, asset.origin, range)
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       var demuxer = try asset.demuxer()
       for other in demuxer.tracks where other.index != track.id {
         demuxer.skip(track: other.index, exceptKeyFrames: false)
@@ -34,7 +34,7 @@ final class StoredPackets: SampleProducer {
   func next() throws(MediaError) -> AssetSample? {
     while !isAtEnd {
       let packet: Packet?
-      do throws(LibAVError) { packet = try demuxer.nextPacket() } catch {
+      do throws(CallFailure) { packet = try demuxer.nextPacket() } catch {
         throw MediaError(reading: error)
       }
       guard let packet else {

@@ -78,20 +78,17 @@ public final class AudioDataOutput: FrameOutput {
     -> (any AudioSink)?
   {
     guard connection.mediaType == .audio, let format = connection.audioFormat else { return nil }
-    let result = current.withLock { current in
-      Result { () throws(MediaError) -> AudioBufferSink in
-        if let current, current.gate === connection.gate { return current }
-        let ring = try AudioRing(
-          capacity: 100 * Self.longestWait,
-          blockSize: AudioCaptureLoop.blockCapacity(format) * format.bytesPerSample)
-        let feed = try delivery.begin(AudioQueue(ring, format, counters))
-        let sink = AudioBufferSink(
-          connection.gate, ring, counters, LevelMeter(format), delivery, feed)
-        current = sink
-        return sink
-      }
+    return try current.withLock { (current) throws(MediaError) -> AudioBufferSink in
+      if let current, current.gate === connection.gate { return current }
+      let ring = try AudioRing(
+        capacity: 100 * Self.longestWait,
+        blockSize: AudioCaptureLoop.blockCapacity(format) * format.bytesPerSample)
+      let feed = try delivery.begin(AudioQueue(ring, format, counters))
+      let sink = AudioBufferSink(
+        connection.gate, ring, counters, LevelMeter(format), delivery, feed)
+      current = sink
+      return sink
     }
-    return try result.get()
   }
 
   package func didJoin(_ session: CaptureSession?) {

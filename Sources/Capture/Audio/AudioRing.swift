@@ -35,7 +35,7 @@ final class AudioRing: Sendable {
   /// - Throws: `MediaError` with `.outOfMemory` if the system cannot reserve the memory.
   init(capacity: Int, blockSize: Int) throws(MediaError) {
     self.blockSize = blockSize
-    entries = try MediaError.exhausting { () throws(SystemError) in
+    entries = try CallStage.resources.converting { () throws(CallFailure) in
       try SPSCRing(capacity: capacity)
     }
     memory = .allocate(byteCount: max(1, capacity * blockSize), alignment: 16)

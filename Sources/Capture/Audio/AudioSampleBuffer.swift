@@ -47,10 +47,9 @@ public struct AudioSampleBuffer: Sendable {
   public func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    let result = bytes.withUnsafeBytes { buffer in
-      Swift.Result { () throws(Failure) in try body(buffer) }
+    try bytes.span.withUnsafeBytes { (buffer) throws(Failure) in
+      try body(buffer)
     }
-    return try result.get()
   }
 
   /// The samples of a channel as numbers from -1 to 1.

@@ -81,23 +81,21 @@ final class CameraAudio: Sendable {
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   func connect(_ connections: [CaptureConnection]) throws(MediaError) {
     let sinks = try connections.audioSinks
-    let result = stage.withLock { stage in
-      Result { () throws(MediaError) -> RunningAudio? in
-        switch stage {
-        case .running(let audio): return audio
-        case .over: return nil
-        case .waiting:
-          guard !sinks.isEmpty else { return nil }
-          // The sinks are passed to the new capture before it starts, so that they receive the
-          // capture's first sample.
-          let audio = try RunningAudio(driver, AudioCounters(), into: sinks, control: control)
-          try audio.begin()
-          stage = .running(audio)
-          return nil
-        }
+    let running = try stage.withLock { (stage) throws(MediaError) -> RunningAudio? in
+      switch stage {
+      case .running(let audio): return audio
+      case .over: return nil
+      case .waiting:
+        guard !sinks.isEmpty else { return nil }
+        // The sinks are passed to the new capture before it starts, so that they receive the
+        // capture's first sample.
+        let audio = try RunningAudio(driver, AudioCounters(), into: sinks, control: control)
+        try audio.begin()
+        stage = .running(audio)
+        return nil
       }
     }
-    _ = try result.get()?.connect(connections)
+    _ = try running?.connect(connections)
   }
 
   /// Ends the audio capture when the camera's video ends.

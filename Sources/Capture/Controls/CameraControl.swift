@@ -230,11 +230,11 @@ extension CameraControls {
 
   /// The driver's descriptions of all controls that can be read or set, including those of the LED.
   func described() throws(MediaError) -> [DeviceControl] {
-    guard let node else { return [] }
-    var all = try node.use { device throws(DeviceError) in try device.controls() }
+    guard let node = camera.ownNode else { return [] }
+    var all = try node.use { device throws(CallFailure) in try device.controls() }
     // If the LED fails, the controls of the camera are still listed.
-    if let led,
-      let its = try? led.use({ device throws(DeviceError) in try device.controls() })
+    if let led = camera.led,
+      let its = try? led.use({ device throws(CallFailure) in try device.controls() })
     {
       all.removeAll(where: \.id.isOfLED)
       all += its.filter(\.id.isOfLED)
@@ -244,8 +244,8 @@ extension CameraControls {
 
   private func read(_ control: DeviceControl) throws(MediaError) -> CameraControl {
     do throws(MediaError) {
-      let held = try node(for: control.id)?
-        .use { device throws(DeviceError) in try device.value(of: control) }
+      let held = try camera.node(for: control.id)?
+        .use { device throws(CallFailure) in try device.value(of: control) }
       return CameraControl(control, held ?? nil)
     } catch  where error.code == .deviceLost {
       throw error

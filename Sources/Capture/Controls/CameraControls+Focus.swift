@@ -43,13 +43,13 @@ extension CameraControls {
   public func isAutoFocusRangeRestrictionSupported(
     _ restriction: AutoFocusRangeRestriction
   ) -> Bool {
-    restriction.items.contains { has(.automaticFocusRange, item: $0) }
+    restriction.items.contains { camera.has(.automaticFocusRange, item: $0) }
   }
 
   /// The distances that autofocus searches, or nil where the camera lacks the control.
   public var autoFocusRangeRestriction: AutoFocusRangeRestriction? {
     get throws(MediaError) {
-      guard let item = try number(.automaticFocusRange) else { return nil }
+      guard let item = try camera.number(.automaticFocusRange) else { return nil }
       return AutoFocusRangeRestriction.allCases.first { $0.items.contains(item) }
     }
   }
@@ -61,24 +61,24 @@ extension CameraControls {
   public func setAutoFocusRangeRestriction(
     _ restriction: AutoFocusRangeRestriction
   ) throws(MediaError) {
-    guard let item = restriction.items.first(where: { has(.automaticFocusRange, item: $0) })
-    else { throw missing("restriction of autofocus to \(restriction.rawValue)") }
-    try set(.automaticFocusRange, item)
+    guard let item = restriction.items.first(where: { camera.has(.automaticFocusRange, item: $0) })
+    else { throw camera.missing("restriction of autofocus to \(restriction.rawValue)") }
+    try camera.set(.automaticFocusRange, item)
   }
 
   /// Whether the camera supports a focus mode.
   public func isFocusModeSupported(_ mode: FocusMode) -> Bool {
     switch mode {
-    case .locked: has(.automaticFocus) || has(.focus) || canLock(.focus)
-    case .autoFocus: has(.automaticFocusStart)
-    case .continuousAutoFocus: has(.automaticFocus)
+    case .locked: camera.has(.automaticFocus) || camera.has(.focus) || canLock(.focus)
+    case .autoFocus: camera.has(.automaticFocusStart)
+    case .continuousAutoFocus: camera.has(.automaticFocus)
     }
   }
 
   /// The current focus mode, or nil for a camera with fixed focus.
   public var focusMode: FocusMode? {
     get throws(MediaError) {
-      let isContinuous = try number(.automaticFocus)
+      let isContinuous = try camera.number(.automaticFocus)
       if isContinuous == 1 { return try isLocked(.focus) ? .locked : .continuousAutoFocus }
       if try isAdjustingFocus == true { return .autoFocus }
       return isFocusModeSupported(.locked) ? .locked : nil
@@ -89,29 +89,29 @@ extension CameraControls {
   ///
   /// - Throws: `MediaError` with `.controlNotSupported` for a mode that the camera lacks.
   public func setFocusMode(_ mode: FocusMode) throws(MediaError) {
-    guard isFocusModeSupported(mode) else { throw missing("focus mode \(mode.rawValue)") }
+    guard isFocusModeSupported(mode) else { throw camera.missing("focus mode \(mode.rawValue)") }
     switch mode {
     case .locked:
-      if has(.automaticFocus) {
-        try set(.automaticFocus, 0)
+      if camera.has(.automaticFocus) {
+        try camera.set(.automaticFocus, 0)
       } else if canLock(.focus) {
         try setLock(.focus, true)
       }
     case .autoFocus:
       // Continuous autofocus is switched off first. V4L2 does not define what a single autofocus
       // run does while continuous autofocus is on.
-      try setIfPresent(.automaticFocus, 0)
+      try camera.setIfPresent(.automaticFocus, 0)
       try setLock(.focus, false)
-      try set(.automaticFocusStart, 1)
+      try camera.set(.automaticFocusStart, 1)
     case .continuousAutoFocus:
       try setLock(.focus, false)
-      try set(.automaticFocus, 1)
+      try camera.set(.automaticFocus, 1)
     }
   }
 
   /// Whether the lens position can be set manually.
   public var isLockingFocusWithLensPositionSupported: Bool {
-    (try? find(.focus)).map { $0.minimum < $0.maximum } ?? false
+    (try? camera.find(.focus)).map { $0.minimum < $0.maximum } ?? false
   }
 
   /// The lens position, from 0 (closest focus) to 1 (farthest focus).
@@ -120,7 +120,8 @@ extension CameraControls {
   /// driver-specific unit in which greater values are closer.
   public var lensPosition: Double? {
     get throws(MediaError) {
-      guard let control = try find(.focus), let number = try value(control).number else {
+      guard let control = try camera.find(.focus), let number = try camera.value(control).number
+      else {
         return nil
       }
       return control.fraction(of: number).map { 1 - $0 }
@@ -134,12 +135,12 @@ extension CameraControls {
   /// - Throws: `MediaError` with `.controlOutOfRange`, `.controlNotSupported`.
   public func setFocusModeLocked(lensPosition: Double) throws(MediaError) {
     guard (0...1).contains(lensPosition) else {
-      throw outOfRange("the lens position", "\(lensPosition)", takes: "0 to 1")
+      throw camera.outOfRange("the lens position", "\(lensPosition)", takes: "0 to 1")
     }
-    let control = try require(.focus)
-    try setIfPresent(.automaticFocus, 0)
+    let control = try camera.require(.focus)
+    try camera.setIfPresent(.automaticFocus, 0)
     try setLock(.focus, false)
-    try set(control, control.value(at: 1 - lensPosition))
+    try camera.set(control, control.value(at: 1 - lensPosition))
   }
 }
 
@@ -158,21 +159,21 @@ extension CameraControls {
   func canLock(_ lock: Lock) -> Bool { (try? isLockPresent(lock)) ?? false }
 
   func isLockPresent(_ lock: Lock) throws(MediaError) -> Bool {
-    guard let control = try find(.lock3A) else { return false }
+    guard let control = try camera.find(.lock3A) else { return false }
     return control.maximum & lock.bit != 0
   }
 
   func isLocked(_ lock: Lock) throws(MediaError) -> Bool {
-    (try number(.lock3A) ?? 0) & lock.bit != 0
+    (try camera.number(.lock3A) ?? 0) & lock.bit != 0
   }
 
   /// Sets or clears one bit of `V4L2_CID_3A_LOCK` and keeps the other bits.
   ///
   /// Does nothing if the camera does not support the bit.
   func setLock(_ lock: Lock, _ isOn: Bool) throws(MediaError) {
-    guard let control = try find(.lock3A), control.maximum & lock.bit != 0 else { return }
-    let bits = try value(control).number ?? 0
+    guard let control = try camera.find(.lock3A), control.maximum & lock.bit != 0 else { return }
+    let bits = try camera.value(control).number ?? 0
     let wanted = isOn ? bits | lock.bit : bits & ~lock.bit
-    if wanted != bits { try set(control, wanted) }
+    if wanted != bits { try camera.set(control, wanted) }
   }
 }

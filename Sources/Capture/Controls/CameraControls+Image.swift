@@ -28,11 +28,11 @@ extension CameraControls {
   /// - Throws: `MediaError` with `.controlNotSupported`. Some cameras accept the change only while
   ///   exposure is automatic; others throw `.controlOutOfRange` or `.deviceFailed`.
   public func setAutoVideoFrameRateEnabled(_ isEnabled: Bool) throws(MediaError) {
-    try set(.exposureMayLowerRate, isEnabled ? 1 : 0)
+    try camera.set(.exposureMayLowerRate, isEnabled ? 1 : 0)
   }
 
   /// Whether the camera has a scene mode for low light.
-  public var isLowLightBoostSupported: Bool { has(.sceneMode, item: ControlItem.sceneNight) }
+  public var isLowLightBoostSupported: Bool { camera.has(.sceneMode, item: ControlItem.sceneNight) }
 
   /// Whether the scene mode for low light is on, or nil where the camera lacks it.
   ///
@@ -40,7 +40,7 @@ extension CameraControls {
   public var isLowLightBoostEnabled: Bool? {
     get throws(MediaError) {
       guard isLowLightBoostSupported else { return nil }
-      return try number(.sceneMode) == ControlItem.sceneNight
+      return try camera.number(.sceneMode) == ControlItem.sceneNight
     }
   }
 
@@ -51,8 +51,8 @@ extension CameraControls {
   ///
   /// - Throws: `MediaError` with `.controlNotSupported`.
   public func setLowLightBoostEnabled(_ isEnabled: Bool) throws(MediaError) {
-    guard isLowLightBoostSupported else { throw missing("low-light boost") }
-    try set(.sceneMode, isEnabled ? ControlItem.sceneNight : ControlItem.sceneNone)
+    guard isLowLightBoostSupported else { throw camera.missing("low-light boost") }
+    try camera.set(.sceneMode, isEnabled ? ControlItem.sceneNight : ControlItem.sceneNone)
   }
 
   /// Whether the camera extends its dynamic range (HDR), or nil where it cannot.
@@ -67,7 +67,7 @@ extension CameraControls {
   ///
   /// - Throws: `MediaError` with `.controlNotSupported`.
   public func setVideoHDREnabled(_ isEnabled: Bool) throws(MediaError) {
-    try set(.wideDynamicRange, isEnabled ? 1 : 0)
+    try camera.set(.wideDynamicRange, isEnabled ? 1 : 0)
   }
 
   /// Whether the camera stabilizes the image, or nil where it cannot.
@@ -79,7 +79,7 @@ extension CameraControls {
   ///
   /// - Throws: `MediaError` with `.controlNotSupported`.
   public func setVideoStabilizationEnabled(_ isEnabled: Bool) throws(MediaError) {
-    try set(.imageStabilization, isEnabled ? 1 : 0)
+    try camera.set(.imageStabilization, isEnabled ? 1 : 0)
   }
 
   /// The flicker suppression for mains light, or nil where the camera does not report it.
@@ -87,13 +87,13 @@ extension CameraControls {
   /// Flicker suppression restricts the exposure durations that automatic exposure may choose.
   public var powerLineFrequency: PowerLineFrequency? {
     get throws(MediaError) {
-      try number(.powerLineFrequency).flatMap { PowerLineFrequency(rawValue: Int($0)) }
+      try camera.number(.powerLineFrequency).flatMap { PowerLineFrequency(rawValue: Int($0)) }
     }
   }
 
   /// Whether the camera can suppress flicker at a mains frequency.
   public func isPowerLineFrequencySupported(_ frequency: PowerLineFrequency) -> Bool {
-    has(.powerLineFrequency, item: Int64(frequency.rawValue))
+    camera.has(.powerLineFrequency, item: Int64(frequency.rawValue))
   }
 
   /// Sets the mains frequency for flicker suppression: `V4L2_CID_POWER_LINE_FREQUENCY`.
@@ -102,9 +102,9 @@ extension CameraControls {
   ///   frequency.
   public func setPowerLineFrequency(_ frequency: PowerLineFrequency) throws(MediaError) {
     guard isPowerLineFrequencySupported(frequency) else {
-      throw missing("power line frequency \(frequency)")
+      throw camera.missing("power line frequency \(frequency)")
     }
-    try set(.powerLineFrequency, Int64(frequency.rawValue))
+    try camera.set(.powerLineFrequency, Int64(frequency.rawValue))
   }
 
   /// Whether the privacy shutter is closed, which makes all frames black.
@@ -129,7 +129,7 @@ extension CameraControls {
   /// - Throws: `MediaError` with `.controlNotSupported`, or `.deviceBusy` from cameras that cannot
   ///   change mirroring while they stream.
   public func setVideoMirrored(_ isMirrored: Bool) throws(MediaError) {
-    try set(.isMirrored, isMirrored != (flag(.isFlipped) ?? false) ? 1 : 0)
+    try camera.set(.isMirrored, isMirrored != (flag(.isFlipped) ?? false) ? 1 : 0)
   }
 
   /// The clockwise rotation of the image, from 0 to 359 degrees.
@@ -137,20 +137,20 @@ extension CameraControls {
   /// Nil where the camera cannot rotate the image.
   public var videoRotationAngle: Int64? {
     get throws(MediaError) {
-      let rotated = try number(.rotation)
+      let rotated = try camera.number(.rotation)
       let isFlipped = try flag(.isFlipped)
-      guard rotated != nil || (isFlipped != nil && has(.isMirrored)) else { return nil }
+      guard rotated != nil || (isFlipped != nil && camera.has(.isMirrored)) else { return nil }
       return (((rotated ?? 0) % 360) + (isFlipped == true ? 540 : 360)) % 360
     }
   }
 
   /// Whether the camera can rotate the image clockwise by an angle in degrees.
   public func isVideoRotationAngleSupported(_ angle: Int64) -> Bool {
-    if let control = try? find(.rotation) {
+    if let control = try? camera.find(.rotation) {
       return control.minimum <= angle && angle <= control.maximum
         && control.nearestValue(to: angle) == angle
     }
-    return (angle == 0 || angle == 180) && has(.isMirrored) && has(.isFlipped)
+    return (angle == 0 || angle == 180) && camera.has(.isMirrored) && camera.has(.isFlipped)
   }
 
   /// Rotates the image and keeps its mirroring.
@@ -163,18 +163,18 @@ extension CameraControls {
   ///   `.deviceBusy` from cameras that cannot rotate while they stream.
   public func setVideoRotationAngle(_ angle: Int64) throws(MediaError) {
     guard isVideoRotationAngleSupported(angle) else {
-      throw missing("rotation by \(angle) degrees")
+      throw camera.missing("rotation by \(angle) degrees")
     }
     let isMirrored = try isVideoMirrored ?? false
-    let canRotate = has(.rotation)
+    let canRotate = camera.has(.rotation)
     let isFlipped = !canRotate && angle == 180
-    if canRotate { try set(.rotation, angle) }
-    try setIfPresent(.isFlipped, isFlipped ? 1 : 0)
-    try setIfPresent(.isMirrored, isMirrored != isFlipped ? 1 : 0)
+    if canRotate { try camera.set(.rotation, angle) }
+    try camera.setIfPresent(.isFlipped, isFlipped ? 1 : 0)
+    try camera.setIfPresent(.isMirrored, isMirrored != isFlipped ? 1 : 0)
   }
 
   /// Whether an on/off control is on, or nil if the device lacks the control.
   private func flag(_ id: ControlID) throws(MediaError) -> Bool? {
-    try number(id).map { $0 != 0 }
+    try camera.number(id).map { $0 != 0 }
   }
 }

@@ -74,16 +74,17 @@ extension CameraControls {
   }
 
   private func canLook(_ automatic: Automatic) -> Bool {
-    guard has(.regionOfInterest), let control = try? find(.regionOfInterestAutomatics) else {
+    guard camera.has(.regionOfInterest), let control = try? camera.find(.regionOfInterestAutomatics)
+    else {
       return false
     }
     return control.maximum & automatic.bit != 0
   }
 
   private func point(_ automatic: Automatic) throws(MediaError) -> PointOfInterest? {
-    guard let control = try find(.regionOfInterest),
-      let bits = try number(.regionOfInterestAutomatics), bits & automatic.bit != 0,
-      case .rectangle(let region) = try value(control),
+    guard let control = try camera.find(.regionOfInterest),
+      let bits = try camera.number(.regionOfInterestAutomatics), bits & automatic.bit != 0,
+      case .rectangle(let region) = try camera.value(control),
       let whole = try wholeRegion(control)
     else { return nil }
     let x = Double(region.left) - Double(whole.left) + Double(region.width) / 2
@@ -92,16 +93,16 @@ extension CameraControls {
   }
 
   private func look(at point: PointOfInterest, _ automatic: Automatic) throws(MediaError) {
-    guard canLook(automatic) else { throw missing("region of interest") }
+    guard canLook(automatic) else { throw camera.missing("region of interest") }
     guard (0...1).contains(point.x), (0...1).contains(point.y) else {
-      throw outOfRange("the point of interest", "(\(point.x), \(point.y))", takes: "0 to 1")
+      throw camera.outOfRange("the point of interest", "(\(point.x), \(point.y))", takes: "0 to 1")
     }
-    let control = try require(.regionOfInterest)
-    guard let node, let whole = try wholeRegion(control) else {
-      throw missing("region of interest")
+    let control = try camera.require(.regionOfInterest)
+    guard let node = camera.ownNode, let whole = try wholeRegion(control) else {
+      throw camera.missing("region of interest")
     }
-    let automatics = try require(.regionOfInterestAutomatics)
-    let bits = try value(automatics).number ?? 0
+    let automatics = try camera.require(.regionOfInterestAutomatics)
+    let bits = try camera.value(automatics).number ?? 0
     guard point != .center else {
       let others = bits & ~automatic.bit
       try node.setDuringCapture(automatics, to: .number(others))
@@ -132,11 +133,11 @@ extension CameraControls {
 
   /// The region that covers the whole image, or nil if the driver does not report one.
   private func wholeRegion(_ control: DeviceControl) throws(MediaError) -> ControlRectangle? {
-    guard let node else { return nil }
+    guard let node = camera.ownNode else { return nil }
     // Older kernels do not report the maximum of the region of interest. Its default value is then
     // used, because that is the whole image.
     for kind in [ControlValueKind.maximum, .default] {
-      let answer = try? node.use { device throws(DeviceError) in try device.value(of: control, kind)
+      let answer = try? node.use { device throws(CallFailure) in try device.value(of: control, kind)
       }
       if case .rectangle(let whole) = answer, whole.width > 0, whole.height > 0 { return whole }
     }

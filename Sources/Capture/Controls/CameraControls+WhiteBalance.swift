@@ -18,12 +18,12 @@ extension CameraControls {
   public func isWhiteBalanceModeSupported(_ mode: WhiteBalanceMode) -> Bool {
     switch mode {
     case .locked:
-      has(.automaticWhiteBalance) || canLock(.whiteBalance)
-        || has(.whiteBalancePreset, item: ControlItem.whiteBalanceManual)
-    case .autoWhiteBalance: has(.whiteBalanceOnce)
+      camera.has(.automaticWhiteBalance) || canLock(.whiteBalance)
+        || camera.has(.whiteBalancePreset, item: ControlItem.whiteBalanceManual)
+    case .autoWhiteBalance: camera.has(.whiteBalanceOnce)
     case .continuousAutoWhiteBalance:
-      has(.automaticWhiteBalance)
-        || has(.whiteBalancePreset, item: ControlItem.whiteBalanceAutomatic)
+      camera.has(.automaticWhiteBalance)
+        || camera.has(.whiteBalancePreset, item: ControlItem.whiteBalanceAutomatic)
     }
   }
 
@@ -31,10 +31,10 @@ extension CameraControls {
   public var whiteBalanceMode: WhiteBalanceMode? {
     get throws(MediaError) {
       if try isLocked(.whiteBalance) { return .locked }
-      if let isAutomatic = try number(.automaticWhiteBalance) {
+      if let isAutomatic = try camera.number(.automaticWhiteBalance) {
         return isAutomatic == 0 ? .locked : .continuousAutoWhiteBalance
       }
-      return try number(.whiteBalancePreset).map {
+      return try camera.number(.whiteBalancePreset).map {
         $0 == ControlItem.whiteBalanceAutomatic ? .continuousAutoWhiteBalance : .locked
       }
     }
@@ -45,7 +45,7 @@ extension CameraControls {
   /// - Throws: `MediaError` with `.controlNotSupported` for a mode that the camera lacks.
   public func setWhiteBalanceMode(_ mode: WhiteBalanceMode) throws(MediaError) {
     guard isWhiteBalanceModeSupported(mode) else {
-      throw missing("white balance mode \(mode.rawValue)")
+      throw camera.missing("white balance mode \(mode.rawValue)")
     }
     switch mode {
     case .locked where canLock(.whiteBalance): try setLock(.whiteBalance, true)
@@ -54,8 +54,8 @@ extension CameraControls {
       try setLock(.whiteBalance, false)
       // Continuous white balance is switched off first, because `V4L2_CID_DO_WHITE_BALANCE` has no
       // effect while continuous white balance is on.
-      try setIfPresent(.automaticWhiteBalance, 0)
-      try set(.whiteBalanceOnce, 1)
+      try camera.setIfPresent(.automaticWhiteBalance, 0)
+      try camera.set(.whiteBalanceOnce, 1)
     case .continuousAutoWhiteBalance:
       try setLock(.whiteBalance, false)
       try setAutomaticWhiteBalance(true)
@@ -65,13 +65,14 @@ extension CameraControls {
   /// The color temperature of the light that appears white, in kelvin, or nil where the camera does
   /// not report it.
   public var whiteBalanceTemperature: Int64? {
-    get throws(MediaError) { try number(.whiteBalanceTemperature) }
+    get throws(MediaError) { try camera.number(.whiteBalanceTemperature) }
   }
 
   /// The supported color temperatures, in kelvin, or nil where the temperature cannot be set.
   public var whiteBalanceTemperatureRange: ClosedRange<Int64>? {
     get throws(MediaError) {
-      guard let control = try find(.whiteBalanceTemperature), control.minimum <= control.maximum
+      guard let control = try camera.find(.whiteBalanceTemperature),
+        control.minimum <= control.maximum
       else { return nil }
       return control.minimum...control.maximum
     }
@@ -84,9 +85,9 @@ extension CameraControls {
   /// - Throws: `MediaError` with `.controlOutOfRange`, `.controlNotSupported`.
   @discardableResult
   public func setWhiteBalanceModeLocked(temperature: Int64) throws(MediaError) -> Int64 {
-    let control = try require(.whiteBalanceTemperature)
+    let control = try camera.require(.whiteBalanceTemperature)
     guard control.minimum <= temperature, temperature <= control.maximum else {
-      throw outOfRange(
+      throw camera.outOfRange(
         "the white balance", "\(temperature) K",
         takes: "\(control.minimum) K to \(control.maximum) K")
     }
@@ -94,15 +95,15 @@ extension CameraControls {
     if isWhiteBalanceModeSupported(.continuousAutoWhiteBalance) {
       try setAutomaticWhiteBalance(false)
     }
-    return try set(control, control.nearestValue(to: temperature))
+    return try camera.set(control, control.nearestValue(to: temperature))
   }
 
   private func setAutomaticWhiteBalance(_ isOn: Bool) throws(MediaError) {
-    if let control = try find(.automaticWhiteBalance) {
-      try set(control, isOn ? 1 : 0)
+    if let control = try camera.find(.automaticWhiteBalance) {
+      try camera.set(control, isOn ? 1 : 0)
     } else {
       let item = isOn ? ControlItem.whiteBalanceAutomatic : ControlItem.whiteBalanceManual
-      try set(.whiteBalancePreset, item)
+      try camera.set(.whiteBalancePreset, item)
     }
   }
 }

@@ -68,7 +68,7 @@ extension CameraControls {
         throw MediaError(
           .badAssignment, "\(assignment.name) is set twice", recovery: "set each control once")
       }
-      let value = try control.value(parsing: assignment.text, of: deviceName)
+      let value = try control.value(parsing: assignment.text, of: camera.deviceName)
       settings.append(ControlSetting(control, to: value))
     }
     for setting in settings { try refuseUnsettable(setting.control, among: controls, settings) }
@@ -88,16 +88,16 @@ extension CameraControls {
     if found.count > 1 {
       let numbers = found.map { "0x\(String($0.id.rawValue, radix: 16))" }
       throw MediaError(
-        .controlNotFound, "\(deviceName) has several controls named \(name)",
+        .controlNotFound, "\(camera.deviceName) has several controls named \(name)",
         recovery: "name one by its number: \(numbers.joined(separator: ", "))")
     }
     let nearest = Spelling.nearest(to: name, among: controls.map(\.spelledName))
     throw MediaError(
-      .controlNotFound, "\(deviceName) has no control named \(name)",
+      .controlNotFound, "\(camera.deviceName) has no control named \(name)",
       recovery: controls.isEmpty
         ? "leave it out: the device has no controls"
         : nearest.isEmpty
-          ? Recovery("choose a control that it has", .listControls(device: deviceName))
+          ? Recovery("choose a control that it has", .listControls(device: camera.deviceName))
           : "did you mean \(nearest.joined(separator: " or "))?")
   }
 
@@ -107,13 +107,14 @@ extension CameraControls {
     let name = control.spelledName
     if control.flags.contains(.readOnly) {
       throw MediaError(
-        .controlReadOnly, "\(name) of \(deviceName) can only be read",
+        .controlReadOnly, "\(name) of \(camera.deviceName) can only be read",
         recovery: "leave it out: the camera sets it")
     }
     if control.flags.contains(.grabbed) {
-      let other = DeviceHolder.find(of: deviceName).map(\.description).joined(separator: ", ")
+      let other = DeviceHolder.find(of: camera.deviceName).map(\.description).joined(
+        separator: ", ")
       throw MediaError(
-        .deviceBusy, "\(name) of \(deviceName) cannot be changed while the camera streams",
+        .deviceBusy, "\(name) of \(camera.deviceName) cannot be changed while the camera streams",
         recovery: other.isEmpty
           ? "stop the recording first" : "\(other) has it open; close that first")
     }
@@ -126,7 +127,7 @@ extension CameraControls {
       if let planned, automatic.id.isManual(at: planned) { return }
     }
     throw MediaError(
-      .controlInactive, "\(name) of \(deviceName) has no effect now",
+      .controlInactive, "\(name) of \(camera.deviceName) has no effect now",
       recovery: automatic.flatMap(\.advice) ?? "another control switches it off")
   }
 
@@ -144,11 +145,11 @@ extension CameraControls {
     var changes: [(node: ControlledNode, made: ControlChanges)] = []
     do throws(MediaError) {
       for setting in settings {
-        guard let node = node(for: setting.control.id) else { continue }
+        guard let node = camera.node(for: setting.control.id) else { continue }
         changes.append((node, ControlChanges()))
         // The control's description is read again, because an earlier assignment may have changed
         // the control's range.
-        _ = try node.use { device throws(DeviceError) in
+        _ = try node.use { device throws(CallFailure) in
           let control = try device.control(setting.control.id) ?? setting.control
           return try changes[changes.count - 1].made.set(control, to: setting.value, on: device)
         }
@@ -157,7 +158,7 @@ extension CameraControls {
       // Errors during the undo are ignored, because the caller needs the original error.
       for (node, made) in changes.reversed() {
         var made = made
-        _ = try? node.use { device throws(DeviceError) in made.restore(on: device) }
+        _ = try? node.use { device throws(CallFailure) in made.restore(on: device) }
       }
       throw error
     }

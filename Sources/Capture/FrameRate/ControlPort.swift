@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import OvercrankMediaCore
 package import OvercrankV4L2
 
 /// Access to the controls of a camera, also while the camera streams.
@@ -8,10 +9,10 @@ package protocol ControlPort: Sendable {
   func range(of control: ControlID) -> ControlRange?
 
   /// Reads a control.
-  func value(of control: ControlID) throws(DeviceError) -> Int64
+  func value(of control: ControlID) throws(CallFailure) -> Int64
 
   /// Sets a control.
-  func set(_ control: ControlID, to value: Int64) throws(DeviceError)
+  func set(_ control: ControlID, to value: Int64) throws(CallFailure)
 }
 
 /// The values that a control supports.

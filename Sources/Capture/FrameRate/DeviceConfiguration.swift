@@ -73,10 +73,10 @@ public struct DeviceConfiguration: ~Copyable {
     let lock = try Self.lock(node)
     let duration: MediaTime?
     let found: StreamFormat
-    do throws(DeviceError) {
+    do throws(CallFailure) {
       duration = try Self.durationInForce(node)
       found = try node.currentFormat()
-    } catch { throw MediaError(capturing: error) }
+    } catch { throw MediaError(error, at: .capturing) }
     let rate = try Self.rate(of: duration)
     self.device = device
     activeFormat = CaptureFormat(found, rate)
@@ -102,12 +102,12 @@ public struct DeviceConfiguration: ~Copyable {
       guard let width = UInt32(exactly: format.width), let height = UInt32(exactly: format.height)
       else { throw .unstorable(format) }
       let granted: StreamFormat
-      do throws(DeviceError) {
+      do throws(CallFailure) {
         _ = try node?.setFormat(fourcc: format.fourcc.rawValue, width: width, height: height)
         activeVideoMinFrameDuration = try setDuration(format.minFrameDuration)
         guard let inForce = try node?.currentFormat() else { return }
         granted = inForce
-      } catch { throw MediaError(capturing: error) }
+      } catch { throw MediaError(error, at: .capturing) }
       guard granted.fourcc == format.fourcc.rawValue, granted.width == width,
         granted.height == height
       else { throw .refused(format, granted, by: device.address) }
@@ -139,8 +139,8 @@ public struct DeviceConfiguration: ~Copyable {
         "\(name) does not support frames of \(duration.displayText) s in \(activeFormat.id)",
         recovery: Recovery("choose another format", .listFormats(device: name)))
     }
-    do throws(DeviceError) { activeVideoMinFrameDuration = try setDuration(duration) } catch {
-      throw MediaError(capturing: error)
+    do throws(CallFailure) { activeVideoMinFrameDuration = try setDuration(duration) } catch {
+      throw MediaError(error, at: .capturing)
     }
     requestedFrameRate = rate
     return activeVideoMinFrameDuration
@@ -164,8 +164,8 @@ public struct DeviceConfiguration: ~Copyable {
   /// Releases the lock on the device's settings but keeps the device open, so that other programs
   /// can change the settings.
   func sharingSettings() throws(MediaError) {
-    do throws(DeviceError) { try lock?.unlock() } catch {
-      throw MediaError(capturing: error)
+    do throws(CallFailure) { try lock?.unlock() } catch {
+      throw MediaError(error, at: .capturing)
     }
   }
 
@@ -186,16 +186,16 @@ public struct DeviceConfiguration: ~Copyable {
   }
 
   private static func lock(_ node: borrowing VideoDevice) throws(MediaError) -> SettingsLock {
-    do throws(DeviceError) { return try node.lockSettings() } catch {
-      throw MediaError(capturing: error)
+    do throws(CallFailure) { return try node.lockSettings() } catch {
+      throw MediaError(error, at: .capturing)
     }
   }
 
   /// The current frame duration, or nil if the driver has none.
   private static func durationInForce(
     _ node: borrowing VideoDevice
-  ) throws(DeviceError) -> MediaTime? {
-    do throws(DeviceError) {
+  ) throws(CallFailure) -> MediaTime? {
+    do throws(CallFailure) {
       return try node.frameDuration()
     } catch  where error.keepsNoFrameDuration { return nil }
   }
@@ -216,8 +216,8 @@ public struct DeviceConfiguration: ~Copyable {
   /// Sets the frame duration and returns the duration that the driver then reports.
   ///
   /// If the driver cannot set frame durations, it lists a single rate, and `duration` is returned.
-  private mutating func setDuration(_ duration: MediaTime) throws(DeviceError) -> MediaTime {
-    do throws(DeviceError) {
+  private mutating func setDuration(_ duration: MediaTime) throws(CallFailure) -> MediaTime {
+    do throws(CallFailure) {
       return try node?.setFrameDuration(duration) ?? duration
     } catch  where error.keepsNoFrameDuration { return duration }
   }

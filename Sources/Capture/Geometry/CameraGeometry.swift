@@ -41,14 +41,14 @@ final class CameraGeometry: Sendable {
   /// Returns the sink that reports zoom factors, and adds a newly created sink to the running
   /// capture.
   func observeZoom() throws(MediaError) -> VideoZoomSink {
-    let (result, isNew) = sink.withLock { sink in
-      if let sink { return (Result<VideoZoomSink, MediaError>.success(sink), false) }
-      let result = Result { () throws(MediaError) in try VideoZoomSink(zoom) }
-      sink = try? result.get()
-      return (result, true)
+    let (observed, isNew) = try sink.withLock { (sink) throws(MediaError) in
+      if let sink { return (sink, false) }
+      let made = try VideoZoomSink(zoom)
+      sink = made
+      return (made, true)
     }
     if isNew { try capture?.refresh() }
-    return try result.get()
+    return observed
   }
 
   /// Cancels the running ramp and starts a new one.

@@ -32,7 +32,9 @@ final class VideoZoomSink: FrameSink {
   /// - Throws: `MediaError` with `.outOfMemory`.
   init(_ timeline: VideoZoomTimeline) throws(MediaError) {
     self.timeline = timeline
-    times = try MediaError.exhausting { () throws(SystemError) in try SPSCRing(capacity: 1_024) }
+    times = try CallStage.resources.converting { () throws(CallFailure) in
+      try SPSCRing(capacity: 1_024)
+    }
     try BlockingThread.started { [self] in run() }.detach()
   }
 

@@ -28,7 +28,7 @@ package struct FrameDelivery: Sendable {
 
   package init(
     layout: Layout, width: Int, height: Int, matrix: MediaFrame.Matrix? = nil
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     (self.layout, self.matrix) = (layout, matrix)
     self.width = width
     self.height = height

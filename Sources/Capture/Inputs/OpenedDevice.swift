@@ -61,11 +61,11 @@ struct OpenedDevice: Sendable {
     }
     node.keepSettings()
     let planes = try Self.planesToJoin(granted, known, of: format, path)
-    do throws(DeviceError) {
+    do throws(CallFailure) {
       pool = BufferPool(
         try V4L2Driver(
           node, joining: planes, frameDuration: duration, durationBefore: durationBefore))
-    } catch { throw MediaError(capturing: error) }
+    } catch { throw MediaError(error, at: .capturing) }
     device = locked.device
     self.format = format
     requestedFrameRate = locked.requestedFrameRate
@@ -174,7 +174,7 @@ struct OpenedDevice: Sendable {
     _ subType: MediaSubType, width: Int, height: Int, bytesPerRow: Int,
     matrix: MediaFrame.Matrix? = .bt601
   ) throws(MediaError) -> FrameDelivery {
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       switch subType {
       case .codec(let codec):
         return try FrameDelivery(

@@ -236,20 +236,17 @@ public final class DelayedVideoPreview: FrameOutput {
     guard connection.mediaType == .video, let camera = connection.camera,
       FormatDescription(camera.delivery).isConvertible
     else { return nil }
-    let result = state.withLock { state in
-      Result { () throws(MediaError) -> DelaySink in
-        // If the device was reopened, it has a new buffer pool. The sink belongs to the old pool
-        // and is not reused.
-        if let sink = state.sink, sink.pool === camera.pool, sink.gate === connection.gate {
-          return sink
-        }
-        let sink = DelaySink(camera, connection, try ring(for: camera), counters, arrivalCounter)
-        if let old = state.sink { release(before: old.queue.endNumber, of: old.queue, state.shown) }
-        (state.sink, state.shown) = (sink, nil)
+    return try state.withLock { (state) throws(MediaError) -> DelaySink in
+      // If the device was reopened, it has a new buffer pool. The sink belongs to the old pool
+      // and is not reused.
+      if let sink = state.sink, sink.pool === camera.pool, sink.gate === connection.gate {
         return sink
       }
+      let sink = DelaySink(camera, connection, try ring(for: camera), counters, arrivalCounter)
+      if let old = state.sink { release(before: old.queue.endNumber, of: old.queue, state.shown) }
+      (state.sink, state.shown) = (sink, nil)
+      return sink
     }
-    return try result.get()
   }
 
   /// Reserves the memory for a camera's frames.

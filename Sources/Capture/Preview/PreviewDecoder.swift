@@ -29,17 +29,16 @@ final class PreviewDecoder: Sendable {
       settings: Self.settings(format, of: source, maximumWidth, maximumHeight),
       rotation: source.geometry.rotation,
       factor: source.geometry.outputFactor(atMicroseconds: observation.microseconds))
-    let image = converter.withLock { converter in
-      Result { try converter.convert(bytes, source.format, work) }
-    }
-    switch image {
-    case .success(let (image, images)):
+    do {
+      let (image, images) = try converter.withLock { converter in
+        try converter.convert(bytes, source.format, work)
+      }
       return .success(
         PreviewFrame(
           image, of: images, sequence: observation.sequence,
           at: MediaTime(microseconds: observation.microseconds),
           exposureDuration: source.exposure.duration))
-    case .failure(let error):
+    } catch {
       return .failure(
         error as? MediaError
           ?? MediaError(

@@ -80,14 +80,13 @@ extension CaptureSession {
   /// The preset for the cameras' modes.
   ///
   /// Default: ``SessionPreset/inputPriority``.
-  public var sessionPreset: SessionPreset { core.state.withLock { $0.latest.preset } }
+  public var sessionPreset: SessionPreset { latestGraph.preset }
 
   /// Whether every camera of the session has a mode for a preset.
   ///
   /// Blocks while the cameras report their modes.
   public func canSetSessionPreset(_ preset: SessionPreset) -> Bool {
-    let inputs = core.state.withLock { $0.latest.cameras }
-    return inputs.allSatisfy { (try? $0.format(for: preset)) != nil }
+    latestGraph.cameras.allSatisfy { (try? $0.format(for: preset)) != nil }
   }
 
   /// Sets all cameras to modes of a preset, including cameras that are added later.

@@ -14,7 +14,7 @@ extension BlockingThread {
   package static func started(
     urgency: Urgency = .ordinary, _ body: @escaping @Sendable () -> Void
   ) throws(MediaError) -> BlockingThread {
-    try MediaError.exhausting { () throws(SystemError) in
+    try CallStage.resources.converting { () throws(CallFailure) in
       try BlockingThread(urgency: urgency, body)
     }
   }

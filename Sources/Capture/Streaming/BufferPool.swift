@@ -55,19 +55,16 @@ package final class BufferPool: Sendable {
   ///
   /// The driver must not fill the buffers that are still held.
   package func start() throws(MediaError) {
-    let result = stream.withLock { stream in
-      Result { () throws(MediaError) in
-        guard stream != .closed else {
-          throw MediaError(
-            .deviceLost, "the device was closed and could not be reopened",
-            recovery: "reconnect the device and start again")
-        }
-        let held = (0..<capacity).filter { !slots[$0].isFree.load(ordering: .acquiring) }
-        try driver.start(keeping: held.map { slots[$0].index })
-        stream = .on
+    try stream.withLock { (stream) throws(MediaError) in
+      guard stream != .closed else {
+        throw MediaError(
+          .deviceLost, "the device was closed and could not be reopened",
+          recovery: "reconnect the device and start again")
       }
+      let held = (0..<capacity).filter { !slots[$0].isFree.load(ordering: .acquiring) }
+      try driver.start(keeping: held.map { slots[$0].index })
+      stream = .on
     }
-    try result.get()
   }
 
   /// Stops the stream.

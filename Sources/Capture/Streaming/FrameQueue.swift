@@ -132,7 +132,7 @@ package final class FrameQueue: Sendable {
     self.capacity = chunks.capacity
     // The system allocates the memory of the entries page by page at the first write, as it does
     // for the frames.
-    records = try MediaError.exhausting { () throws(SystemError) in
+    records = try CallStage.resources.converting { () throws(CallFailure) in
       try SPSCRing(capacity: recordCount + Self.reserve, takesMemoryNow: false)
     }
     self.pool = pool

@@ -58,7 +58,7 @@ struct QueueChunks: ~Copyable {
     let frames = max(1, min((2 << 20) / frame, capacity / (16 * frame)))
     let chunkBytes = (frames * frame + Self.pageBytes - 1) / Self.pageBytes * Self.pageBytes
     let count = max(2, capacity / chunkBytes)
-    let free = try MediaError.exhausting { () throws(SystemError) in
+    let free = try CallStage.resources.converting { () throws(CallFailure) in
       try SPSCRing<Int>(capacity: count, takesMemoryNow: false)
     }
     guard let memory = Self.reserve(count * chunkBytes) else {

@@ -187,7 +187,7 @@ final class SceneSink: FrameSink {
   func takeFrame(into image: inout PixelBuffer) -> Int64? {
     guard isFull.load(ordering: .acquiring) else { return nil }
     defer { isFull.store(false, ordering: .releasing) }
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       try converters.convert(
         UnsafeRawBufferPointer(rebasing: bytes[..<byteCount]), format, to: .gray
       )

@@ -26,7 +26,7 @@ package final class ConverterPool: Sendable {
     func convert(
       _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription, to format: PixelFormat,
       magnifiedBy factor: Double
-    ) throws(LibAVError) -> MediaFrame {
+    ) throws(CallFailure) -> MediaFrame {
       let frame = try decoder.frame(bytes, description)
       if factor != 1 {
         let target = try LibAVPixelFormat(finding: format)
@@ -53,12 +53,12 @@ package final class ConverterPool: Sendable {
   ///   - format: The pixel format of the result.
   ///   - factor: The factor by which the middle of the frame is enlarged, at least 1.
   /// - Returns: The result, which has the size of the frame.
-  /// - Throws: `LibAVError` for a frame that cannot be decoded, or a format that libswscale does
+  /// - Throws: `CallFailure` for a frame that cannot be decoded, or a format that libswscale does
   ///   not support.
   package func convert(
     _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription, to format: PixelFormat,
     magnifiedBy factor: Double = 1
-  ) throws(LibAVError) -> MediaFrame {
+  ) throws(CallFailure) -> MediaFrame {
     let converters = idle.withLock { $0.popLast() } ?? Converters()
     defer { idle.withLock { $0.append(converters) } }
     return try converters.convert(bytes, description, to: format, magnifiedBy: factor)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankLibAV
-import OvercrankMediaCore
+package import OvercrankMediaCore
 
 /// Decodes the bytes of camera frames to uncompressed frames, one frame at a time.
 ///
@@ -15,11 +15,11 @@ package struct FrameDecoder: ~Copyable {
   ///
   /// An uncompressed frame is passed without a copy of its bytes.
   ///
-  /// - Throws: `LibAVError` for a damaged frame, or a codec with inter-frame prediction.
+  /// - Throws: `CallFailure` for a damaged frame, or a codec with inter-frame prediction.
   package mutating func withFrame<Value>(
     _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription,
     _ body: (MediaFrame) -> Value
-  ) throws(LibAVError) -> Value {
+  ) throws(CallFailure) -> Value {
     guard case .pixels(let name) = description.mediaSubType else {
       return body(try frame(bytes, description))
     }
@@ -31,10 +31,10 @@ package struct FrameDecoder: ~Copyable {
 
   /// Decodes a compressed frame, or copies an uncompressed one.
   ///
-  /// - Throws: `LibAVError` for a damaged frame, or a codec with inter-frame prediction.
+  /// - Throws: `CallFailure` for a damaged frame, or a codec with inter-frame prediction.
   package mutating func frame(
     _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription
-  ) throws(LibAVError) -> MediaFrame {
+  ) throws(CallFailure) -> MediaFrame {
     switch description.mediaSubType {
     case .pixels(let name):
       return try MediaFrame.video(
@@ -42,7 +42,7 @@ package struct FrameDecoder: ~Copyable {
         pixelFormat: LibAVPixelFormat(finding: name), bytesPerRow: description.bytesPerRow)
     case .codec(let codec):
       guard codec == .mjpeg else {
-        throw LibAVError("decode", "one frame of \(codec)", code: -22)
+        throw CallFailure("decode", "one frame of \(codec)", code: -22)
       }
       if decoder == nil {
         decoder = try Decoder(
@@ -52,7 +52,7 @@ package struct FrameDecoder: ~Copyable {
       }
       try decoder?.send(Packet(copying: bytes, pts: 0, dts: 0, duration: 1, isKeyFrame: true))
       guard let frame = try decoder?.nextFrame() else {
-        throw LibAVError("decode", "a frame of \(codec)", code: -22)
+        throw CallFailure("decode", "a frame of \(codec)", code: -22)
       }
       return frame
     }

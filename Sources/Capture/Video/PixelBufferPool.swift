@@ -46,12 +46,8 @@ public final class PixelBufferPool: Sendable {
   /// - Throws: `MediaError` with `.outOfMemory`.
   public func makePixelBuffer() throws(MediaError) -> PixelBuffer {
     if let buffer = unused.withLock({ $0.popLast() }) { return buffer }
-    do throws(LibAVError) {
-      return try PixelBuffer(pixelFormat, width: width, height: height)
-    } catch {
-      throw MediaError(
-        .outOfMemory, error.description, recovery: "close other programs and try again",
-        cause: error.cause)
+    return try CallStage.resources.converting { () throws(CallFailure) in
+      try PixelBuffer(pixelFormat, width: width, height: height)
     }
   }
 

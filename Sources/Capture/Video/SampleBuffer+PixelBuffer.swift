@@ -34,21 +34,21 @@ extension SampleBuffer {
       return
     }
     buffer.attachments = attachments.properties
-    try converted(to: buffer.format) { frame throws(LibAVError) in try frame.copy(into: &buffer) }
+    try converted(to: buffer.format) { frame throws(CallFailure) in try frame.copy(into: &buffer) }
   }
 
   /// Encodes the frame as a PNG file in RGB with 8 bits per channel.
   ///
   /// - Throws: `MediaError` as ``pixelBuffer(as:)`` does.
   public func pngData() throws(MediaError) -> [UInt8] {
-    try converted(to: .rgb24) { frame throws(LibAVError) in try frame.pngBytes() }
+    try converted(to: .rgb24) { frame throws(CallFailure) in try frame.pngBytes() }
   }
 
   private func converted<Result>(
-    to format: PixelFormat, _ body: (borrowing MediaFrame) throws(LibAVError) -> Result
+    to format: PixelFormat, _ body: (borrowing MediaFrame) throws(CallFailure) -> Result
   ) throws(MediaError) -> Result {
-    do throws(LibAVError) {
-      return try withBytes { bytes throws(LibAVError) in
+    do throws(CallFailure) {
+      return try withBytes { bytes throws(CallFailure) in
         try body(converters.convert(bytes, formatDescription, to: format))
       }
     } catch {

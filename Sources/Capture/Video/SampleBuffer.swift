@@ -213,10 +213,9 @@ public final class SampleBuffer: Sendable {
   private static func call<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result, _ bytes: [UInt8]
   ) throws(Failure) -> Result {
-    let result = bytes.withUnsafeBytes { buffer in
-      Swift.Result { () throws(Failure) in try body(buffer) }
+    try bytes.span.withUnsafeBytes { (buffer) throws(Failure) in
+      try body(buffer)
     }
-    return try result.get()
   }
 
   /// The image of a converted sample, or nil if the bytes are the camera's.

@@ -41,7 +41,7 @@ final class SampleConverter: @unchecked Sendable {
   /// Converts a frame.
   ///
   /// - Returns: The image, and the pool that takes it back.
-  /// - Throws: `LibAVError` if the frame is damaged or cannot be converted.
+  /// - Throws: `CallFailure` if the frame is damaged or cannot be converted.
   func convert(
     _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription, _ work: Work
   ) throws -> (image: PixelBuffer, pool: PixelBufferPool) {
@@ -72,7 +72,7 @@ final class SampleConverter: @unchecked Sendable {
     return (buffer, pool)
   }
 
-  private func scale(_ frame: MediaFrame, _ wanted: Scaling) throws(LibAVError) -> MediaFrame {
+  private func scale(_ frame: MediaFrame, _ wanted: Scaling) throws(CallFailure) -> MediaFrame {
     if wanted != scaling {
       converter = FrameConverter(
         to: wanted.target, isFullRange: wanted.target.isFullRange, width: wanted.width,
@@ -86,7 +86,7 @@ final class SampleConverter: @unchecked Sendable {
   /// support that format.
   private func finish(
     _ image: MediaFrame, _ target: LibAVPixelFormat
-  ) throws(LibAVError) -> MediaFrame {
+  ) throws(CallFailure) -> MediaFrame {
     if target != lastTarget {
       last = FrameConverter(to: target, isFullRange: target.isFullRange, quality: quality)
       lastTarget = target

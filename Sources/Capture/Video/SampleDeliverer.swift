@@ -110,16 +110,13 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   func begin(_ queue: some SampleQueue<Sample>) throws(MediaError) -> Feed {
     let source = Source(queue)
-    let result = state.withLock { state in
-      Result { () throws(MediaError) in
-        if !state.hasThread { try BlockingThread.started { [self] in run() }.detach() }
-        state.hasThread = true
-        state.sources.removeAll(where: \.isOver)
-        state.sources.append(source)
-        state.isFinished = false
-      }
+    try state.withLock { (state) throws(MediaError) in
+      if !state.hasThread { try BlockingThread.started { [self] in run() }.detach() }
+      state.hasThread = true
+      state.sources.removeAll(where: \.isOver)
+      state.sources.append(source)
+      state.isFinished = false
     }
-    try result.get()
     return Feed(source, wake)
   }
 

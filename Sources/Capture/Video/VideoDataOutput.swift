@@ -190,27 +190,24 @@ public final class VideoDataOutput: FrameOutput {
   package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
     guard connection.mediaType == .video, let camera = connection.camera else { return nil }
     try check(settings.value, camera)
-    let result = sinks.withLock { sinks in
-      Result { () throws(MediaError) -> DataSink in
-        let pool = camera.pool
-        // If the device was reopened after the sink was created, the camera has a new buffer pool.
-        // The sink belongs to the old pool and is not reused.
-        if let sink = sinks[ObjectIdentifier(connection.gate)], sink.pool === pool { return sink }
-        // The ring has space for all frames that can be held and for as many notes of dropped
-        // frames.
-        let ring = try VideoSampleRing(capacity: max(64, 2 * pool.capacity))
-        let feed = try delivery.begin(
-          VideoSampleQueue(
-            ring, from: camera, connection.geometry, settings, options, counters,
-            drops: dropEvents))
-        let sink = DataSink(
-          connection.gate, pool: pool, frameRate: camera.negotiatedFrameRate, ring: ring,
-          counters: counters, options: options, feed: feed)
-        sinks = [ObjectIdentifier(connection.gate): sink]
-        return sink
-      }
+    return try sinks.withLock { (sinks) throws(MediaError) -> DataSink in
+      let pool = camera.pool
+      // If the device was reopened after the sink was created, the camera has a new buffer pool.
+      // The sink belongs to the old pool and is not reused.
+      if let sink = sinks[ObjectIdentifier(connection.gate)], sink.pool === pool { return sink }
+      // The ring has space for all frames that can be held and for as many notes of dropped
+      // frames.
+      let ring = try VideoSampleRing(capacity: max(64, 2 * pool.capacity))
+      let feed = try delivery.begin(
+        VideoSampleQueue(
+          ring, from: camera, connection.geometry, settings, options, counters,
+          drops: dropEvents))
+      let sink = DataSink(
+        connection.gate, pool: pool, frameRate: camera.negotiatedFrameRate, ring: ring,
+        counters: counters, options: options, feed: feed)
+      sinks = [ObjectIdentifier(connection.gate): sink]
+      return sink
     }
-    return try result.get()
   }
 
   package func didJoin(_ session: CaptureSession?) {
@@ -229,4 +226,86 @@ public struct DroppedFrame: Hashable, Sendable {
   public let sequence: UInt32
   /// The reason for the drop.
   public let reason: FrameDropReason
+}
+
+/// The time that the conversion of one frame takes.
+public struct PixelFormatCost: Hashable, Sendable {
+  /// The pixel format of the result.
+  public let pixelFormat: PixelFormat
+  /// The processor time of one conversion on one thread.
+  ///
+  /// Several conversions are measured, and this is the shortest.
+  public let duration: Duration
+}
+
+extension VideoDataOutput {
+  /// Measures the conversion of the camera's frames to each available pixel format.
+  ///
+  /// A test image in the camera's format is converted to the size of ``videoSettings``. Blocks for
+  /// six conversions to each format. No frame of the camera is needed.
+  ///
+  /// - Returns: The formats of ``availablePixelFormats``, the cheapest first.
+  /// - Throws: `MediaError` with `.notConvertible` without a camera, or if its frames cannot be
+  ///   converted.
+  public func measuredPixelFormatCosts() throws(MediaError) -> [PixelFormatCost] {
+    try measuredPixelFormatCosts { _ in CaptureStatistics.threadTime() }
+  }
+
+  /// Measures the conversions with the clock that a closure reads.
+  ///
+  /// The closure is called before and after each conversion, and returns the current time of that
+  /// clock.
+  package func measuredPixelFormatCosts(
+    _ time: (PixelFormat) -> Duration
+  ) throws(MediaError) -> [PixelFormatCost] {
+    guard let format = nativeFormat, format.isConvertible else {
+      throw MediaError(
+        .notConvertible, "the output has no frames that can be converted",
+        recovery: "connect it to a camera with MJPEG or uncompressed images")
+    }
+    do {
+      let frame = try format.testFrame()
+      let costs = try availablePixelFormats.map { pixelFormat in
+        let converter = SampleConverter()
+        var work = SampleConverter.Work()
+        work.settings = videoSettings ?? VideoDataSettings()
+        work.settings?.pixelFormat = pixelFormat
+        let durations = try (0..<6).map { _ in
+          let begin = time(pixelFormat)
+          let (image, pool) = try frame.withUnsafeBytes {
+            try converter.convert($0, format, work)
+          }
+          pool.recycle(image)
+          return time(pixelFormat) - begin
+        }
+        return PixelFormatCost(pixelFormat: pixelFormat, duration: durations.min() ?? .zero)
+      }
+      return costs.sorted { $0.duration < $1.duration }
+    } catch {
+      throw MediaError(
+        .notConvertible, "could not convert a test image: \(error)",
+        recovery: "choose another format of the camera")
+    }
+  }
+}
+
+extension FormatDescription {
+  /// The bytes of a test image in this format.
+  fileprivate func testFrame() throws -> [UInt8] {
+    switch mediaSubType {
+    case .codec:
+      var generator = try JPEGTestPatternGenerator(
+        pattern: TestPattern(width: width, height: height))
+      var bytes = [UInt8](repeating: 0, count: generator.maximumByteCount)
+      let count = try bytes.withUnsafeMutableBytes {
+        try generator.make(number: 1, isFlash: false, into: $0)
+      }
+      return Array(bytes.prefix(count))
+    case .pixels(let format):
+      let count = try MediaFrame.byteCount(
+        width: width, height: height, pixelFormat: LibAVPixelFormat(finding: format),
+        bytesPerRow: bytesPerRow)
+      return (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ $0 >> 8) }
+    }
+  }
 }

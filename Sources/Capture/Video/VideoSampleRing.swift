@@ -21,7 +21,7 @@ final class VideoSampleRing: Sendable {
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if the system cannot reserve the memory.
   init(capacity: Int) throws(MediaError) {
-    entries = try MediaError.exhausting { () throws(SystemError) in
+    entries = try CallStage.resources.converting { () throws(CallFailure) in
       try SPSCRing(capacity: capacity)
     }
   }

@@ -36,11 +36,11 @@ extension CaptureDevice {
   {
     let calls = DeviceSystem.calls
     let watch: DirectoryWatcher
-    do throws(SystemError) {
+    do throws(CallFailure) {
       watch = try DirectoryWatcher()
     } catch {
-      throw MediaError(
-        discovering: DeviceError(.watch, calls.nodeDirectory, code: error.errorNumber))
+      let failure = CallFailure(.watch, calls.nodeDirectory, code: error.number)
+      throw MediaError(failure, at: .discovering)
     }
     let (stream, continuation) = AsyncStream.makeStream(of: CaptureDeviceChange.self)
     let monitor = DeviceMonitor(watch, calls, ALSASystem.calls)

@@ -2,6 +2,7 @@
 
 import OvercrankALSA
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import OvercrankV4L2
 
 /// Conditions that may keep a device from delivering all of its frames.
@@ -47,12 +48,12 @@ extension CaptureDevice {
   }
 
   private static func isStreamingElsewhere(_ path: String) -> Bool {
-    do throws(DeviceError) {
+    do throws(CallFailure) {
       var device = try VideoDevice(opening: path)
       return try device.isStreamingElsewhere()
     } catch {
       // Some drivers do not even open a device that another program uses.
-      return error.reason == .busy
+      return error.kind == .busy
     }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import OvercrankV4L2
 
 /// The devices of the machine, with warnings about nodes that could not be queried.
@@ -114,14 +115,14 @@ struct NodeProbe {
 
   /// Opens a node, queries its capabilities, and closes it.
   init(_ path: String, _ identity: DeviceIdentity) {
-    do throws(DeviceError) {
+    do throws(CallFailure) {
       let node = try VideoDevice(opening: path)
       device = node.capabilities.isVideoCapture ? CaptureDevice(node, identity) : nil
       warning = nil
       isForbidden = false
     } catch {
-      isForbidden = error.reason == .noPermission
-      switch error.reason {
+      isForbidden = error.kind == .noPermission
+      switch error.kind {
       case .noPermission, .busy:
         guard Self.isFirstNode(path) else {
           (device, warning) = (nil, nil)
@@ -130,11 +131,11 @@ struct NodeProbe {
         var unopened = CaptureDevice(unopenedNode: path, identity, problem: error.description)
         unopened.isForbidden = isForbidden
         device = unopened
-        warning = "\(error.description); \(error.recovery)"
-      case .notFound, .notAVideoDevice:  // The node is gone or is not a video device.
+        warning = error.advice
+      case .notFound, .notVideoDevice:  // The node is gone or is not a video device.
         (device, warning) = (nil, nil)
       default:
-        (device, warning) = (nil, "\(error.description); \(error.recovery)")
+        (device, warning) = (nil, error.advice)
       }
     }
   }

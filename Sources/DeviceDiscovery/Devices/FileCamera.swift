@@ -50,10 +50,10 @@ package struct FileCamera: Hashable, Sendable {
   ///   without video.
   package func formats() throws(MediaError) -> [CaptureFormat] {
     let tracks: [TrackFormat]
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       tracks = try Demuxer(opening: path).tracks
     } catch {
-      throw failure(error)
+      throw MediaError(error, at: stage)
     }
     guard let track = tracks.preferred(where: { $0.kind == .video }) else {
       throw MediaError(
@@ -84,17 +84,13 @@ package struct FileCamera: Hashable, Sendable {
     ]
   }
 
-  private func failure(_ error: LibAVError) -> MediaError {
-    let message = error.description
-    switch error.systemErrorNumber {
-    case ENOENT:
-      return MediaError(.fileNotFound, message, recovery: "check the path")
-    case EACCES, EPERM:
-      return MediaError(.noPermission, message, recovery: "make the file readable")
-    default:
-      return MediaError(
-        .invalidData, message, recovery: Recovery("choose a movie with video", .inspect(file: path))
-      )
-    }
+  /// Opening the movie.
+  private var stage: CallStage {
+    CallStage(
+      [
+        .notFound: .init(.fileNotFound, "check the path"),
+        .noPermission: .init(.noPermission, "make the file readable"),
+      ],
+      other: .init(.invalidData, Recovery("choose a movie with video", .inspect(file: path))))
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankMediaCore
-import OvercrankV4L2
 
 extension MediaError.Code {
   /// The device does not exist.
@@ -28,21 +27,13 @@ extension MediaError.Code {
   public static let notRemembered = Self(rawValue: "not_remembered")
 }
 
-extension MediaError {
-  /// Converts a V4L2 error from opening or querying a device.
-  init(discovering error: DeviceError) {
-    let code: Code =
-      switch error.reason {
-      case .noPermission: .noPermission
-      case .notFound: .deviceNotFound
-      case .busy: .deviceBusy
-      case .unplugged: .deviceLost
-      case .notAVideoDevice: .notACaptureDevice
-      case .noSignal, .unstableSignal, .signalOutOfRange: .noSignal
-      case .noBandwidth, .notSupported, .outOfRange, .readOnly, .outOfMemory, .tooManyFiles,
-        .busFailure, .other:
-        .deviceFailed
-      }
-    self.init(code, error.description, recovery: error.recovery, cause: error.cause)
-  }
+extension CallStage {
+  /// Opening or querying a device.
+  static let discovering = CallStage(
+    [
+      .noPermission: Row(.noPermission), .notFound: Row(.deviceNotFound), .busy: Row(.deviceBusy),
+      .unplugged: Row(.deviceLost), .notVideoDevice: Row(.notACaptureDevice),
+      .noSignal: Row(.noSignal), .unstableSignal: Row(.noSignal),
+      .signalOutOfRange: Row(.noSignal),
+    ], other: Row(.deviceFailed))
 }

@@ -20,11 +20,11 @@ public struct FormatList: Sendable {
 
 /// A source of lists of formats, sizes and frame intervals: a device, or a table in a test.
 protocol FormatSource: ~Copyable {
-  borrowing func formats() throws(DeviceError) -> [V4L2PixelFormat]
-  borrowing func sizes(of fourcc: UInt32) throws(DeviceError) -> DriverSizes
+  borrowing func formats() throws(CallFailure) -> [V4L2PixelFormat]
+  borrowing func sizes(of fourcc: UInt32) throws(CallFailure) -> DriverSizes
   borrowing func intervals(
     of fourcc: UInt32, at size: DriverSize
-  ) throws(DeviceError) -> DriverIntervals
+  ) throws(CallFailure) -> DriverIntervals
   /// The current frame size, or nil if the source cannot report it.
   borrowing func sizeInForce() -> DriverSize?
 }
@@ -53,11 +53,11 @@ extension FormatList {
   ///   - wanted: A requested size. If it lies in a range, it is listed too.
   ///   - incoming: The size of the incoming signal, if known.
   ///   - capabilities: The ranges of the camera's controls.
-  /// - Throws: `DeviceError` if the device is lost.
+  /// - Throws: `CallFailure` if the device is lost.
   init(
     asking source: borrowing some FormatSource & ~Copyable, for wanted: ModeRequest.Size? = nil,
     incoming: IncomingSignal? = nil, capabilities: FormatCapabilities = FormatCapabilities()
-  ) throws(DeviceError) {
+  ) throws(CallFailure) {
     var collector = FormatCollector(capabilities: capabilities)
     var sizeRanges: [FrameSizeRange] = []
     var others: [ModeRequest.Size]?

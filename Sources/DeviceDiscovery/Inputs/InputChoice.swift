@@ -112,10 +112,10 @@ extension CaptureDevice {
   package func openNode(at path: String) throws(MediaError) -> VideoDevice {
     var refusal: MediaError?
     let device: VideoDevice
-    do throws(DeviceError) {
+    do throws(CallFailure) {
       device = try open(path, &refusal)
     } catch {
-      throw MediaError(discovering: error)
+      throw MediaError(error, at: .discovering)
     }
     if let refusal { throw refusal }
     return device
@@ -123,7 +123,7 @@ extension CaptureDevice {
 
   private func open(
     _ path: String, _ refusal: inout MediaError?
-  ) throws(DeviceError) -> VideoDevice {
+  ) throws(CallFailure) -> VideoDevice {
     var device = try VideoDevice(opening: path)
     refusal = try choice?.apply(to: &device)
     return device
@@ -134,7 +134,7 @@ extension InputChoice {
   /// Applies the input options to the device.
   ///
   /// Returns an error if the device lacks the input or the timings, otherwise nil.
-  fileprivate func apply(to device: inout VideoDevice) throws(DeviceError) -> MediaError? {
+  fileprivate func apply(to device: inout VideoDevice) throws(CallFailure) -> MediaError? {
     if let input {
       let inputs = try device.inputs()
       guard let index = Self.index(of: input, among: inputs) else {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
 import OvercrankV4L2
 
 /// A video input of a device.
@@ -86,16 +87,16 @@ public struct InputConnectors: Hashable, Sendable {
 extension InputConnectors {
   /// Queries a device for its inputs without changing them, or returns nil if it has no input
   /// selection.
-  init?(of device: borrowing VideoDevice) throws(DeviceError) {
+  init?(of device: borrowing VideoDevice) throws(CallFailure) {
     let all = try device.inputs().map(InputConnector.init)
     guard let index = try device.currentInput(), !all.isEmpty else { return nil }
     self.init(all: all, current: all.first { $0.index == Int(index) })
     guard current?.hasTimings == true else { return }
     timings = try device.timings().map(VideoTimings.init)
-    do throws(DeviceError) {
+    do throws(CallFailure) {
       detectedTimings = VideoTimings(try device.detectedTimings())
     } catch {
-      guard error.reason != .unplugged else { throw error }
+      guard error.kind != .unplugged else { throw error }
       detectionProblem = error.description
     }
   }
@@ -107,8 +108,8 @@ extension InputConnectors {
 
   /// The size of the incoming signal, from the current timings or television standard.
   ///
-  /// - Throws: `DeviceError` if the device is lost.
-  func incomingSignal(of device: borrowing VideoDevice) throws(DeviceError) -> IncomingSignal? {
+  /// - Throws: `CallFailure` if the device is lost.
+  func incomingSignal(of device: borrowing VideoDevice) throws(CallFailure) -> IncomingSignal? {
     if let timings, timings.width > 0, timings.height > 0 {
       return IncomingSignal(size: ModeRequest.Size(width: timings.width, height: timings.height))
     }

@@ -96,7 +96,7 @@ extension CaptureDevice {
         .notACaptureDevice, "\(spokenName) is not a microphone",
         recovery: Recovery("choose a listed microphone", .listDevices))
     }
-    do throws(ALSAError) {
+    do throws(CallFailure) {
       let device = try AudioDevice(opening: node)
       var formats: [AudioFormat] = []
       for layout in try device.abilities().layouts {
@@ -116,7 +116,7 @@ extension CaptureDevice {
       }
       return formats
     } catch {
-      throw MediaError(discovering: error)
+      throw MediaError(error, at: .discovering)
     }
   }
 

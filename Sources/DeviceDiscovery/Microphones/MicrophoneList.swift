@@ -31,14 +31,14 @@ extension MicrophoneList {
         devices.append(CaptureDevice(node, description, identity, directory))
         continue
       }
-      let error = ALSAError(.describe, node.hardwareName, code: -result)
+      let error = CallFailure(.describe, node.hardwareName, code: -result)
       // A device that was removed after it was listed is ignored. Other errors become warnings.
-      if error.reason == .notFound { continue }
-      warnings.append("\(error.description); \(error.recovery)")
-      guard error.reason == .noPermission || error.reason == .busy else { continue }
+      if error.kind == .notFound { continue }
+      warnings.append(error.advice)
+      guard error.kind == .noPermission || error.kind == .busy else { continue }
       var device = CaptureDevice(node, .fromKernel(node), identity, directory)
       device.problem = error.description
-      device.isForbidden = error.reason == .noPermission
+      device.isForbidden = error.kind == .noPermission
       devices.append(device)
     }
     self.devices = CaptureDevice.withUniqueIDs(devices)
@@ -125,19 +125,5 @@ struct AudioCardLine: Hashable {
 extension String {
   fileprivate var trimmed: String {
     String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
-  }
-}
-
-extension MediaError {
-  init(discovering error: ALSAError) {
-    let code: Code =
-      switch error.reason {
-      case .noPermission: .noPermission
-      case .notFound: .deviceNotFound
-      case .busy: .deviceBusy
-      case .unplugged: .deviceLost
-      case .notSupported, .outOfMemory, .tooManyFiles, .other: .deviceFailed
-      }
-    self.init(code, error.description, recovery: error.recovery, cause: error.cause)
   }
 }

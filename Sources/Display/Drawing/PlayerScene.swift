@@ -48,3 +48,184 @@ struct PlayerScene: Hashable, Sendable {
 
   var layout: WindowLayout { WindowLayout(size, paneCount: panes.count) }
 }
+
+extension PlayerScene {
+  /// The commands that draw the window, from back to front.
+  var drawing: [DrawingCommand] {
+    let layout = layout
+    var list: [DrawingCommand] = [
+      .fill(ViewRect(x: 0, y: 0, width: size.width, height: size.height), .background)
+    ]
+    for index in panes.indices { list += paneDrawing(index, layout) }
+    if !layout.panel.isEmpty {
+      list.append(.fill(layout.panel, .panel))
+      list += thumbnailDrawing(layout)
+      list += segmentDrawing(layout)
+      list += overlayDrawing(layout)
+      list += statusDrawing(layout)
+    }
+    if !message.isEmpty {
+      let pane = layout.panes[0]
+      list += label(
+        message, x: pane.x + 12, y: pane.y + 12, layout.textScale, within: pane.width - 24)
+    }
+    return list
+  }
+
+  private func paneDrawing(_ index: Int, _ layout: WindowLayout) -> [DrawingCommand] {
+    let (pane, area) = (panes[index], layout.panes[index])
+    var list: [DrawingCommand] = []
+    if let frame = pane.frame {
+      let isSmooth = !pane.viewport.showsPixels(of: frame.size, in: area)
+      list = pane.viewport.parts(of: frame.size, in: area).map { part in
+        .image(
+          .frame(pane: index),
+          source: part.source.unrotated(by: frame.rotation, in: frame.stored),
+          destination: part.destination, rotation: frame.rotation, isSmooth: isSmooth)
+      }
+    }
+    let bottom = area.bottom - 24 - DrawingText.height(scale: layout.textScale)
+    guard !pane.title.isEmpty, bottom >= area.y else { return list }
+    return list
+      + label(pane.title, x: area.x + 12, y: bottom, layout.textScale, within: area.width - 24)
+  }
+
+  /// Draws text on a shaded background, so that it can be read on any image.
+  private func label(
+    _ text: String, x: Int, y: Int, _ scale: Int, within width: Int
+  ) -> [DrawingCommand] {
+    // Text that is too wide for the available width at the given scale is drawn at scale 1.
+    let scale = DrawingText.width(text, scale: scale) + 12 <= width ? scale : 1
+    let shown = DrawingText.fitting(text, width: width - 12, scale: scale)
+    guard !shown.isEmpty else { return [] }
+    let area = ViewRect(
+      x: x, y: y, width: DrawingText.width(shown, scale: scale) + 12,
+      height: DrawingText.height(scale: scale) + 12)
+    return [.fill(area, .shade), .text(shown, x: x + 6, y: y + 6, scale: scale, .text)]
+  }
+
+  // MARK: Time line
+
+  private func thumbnailDrawing(_ layout: WindowLayout) -> [DrawingCommand] {
+    layout.thumbnailSlots(aspect: thumbnailAspect).enumerated().compactMap { index, slot in
+      guard thumbnails.indices.contains(index), let size = thumbnails[index] else {
+        return .fill(slot, .background)
+      }
+      return .image(
+        .thumbnail(index), source: ViewRect(x: 0, y: 0, width: size.width, height: size.height),
+        destination: slot, rotation: 0, isSmooth: true)
+    }
+  }
+
+  private func segmentDrawing(_ layout: WindowLayout) -> [DrawingCommand] {
+    let band = layout.timeline
+    return timeline.segments.flatMap { segment -> [DrawingCommand] in
+      let left = layout.column(of: segment.start, duration: timeline.duration)
+      let right = layout.column(of: segment.end, duration: timeline.duration)
+      guard left < right else { return [] }
+      let isLast = right == band.right
+      // The last pixel column of a segment of the time line keeps the panel's color, to separate
+      // the segment from the next one. A segment narrower than 4 pixels is filled completely.
+      let width = right - left - (isLast || right - left < 4 ? 0 : 1)
+      let area = ViewRect(x: left, y: band.y, width: width, height: band.height)
+      let textWidth = DrawingText.width(segment.label, scale: layout.textScale)
+      guard !segment.label.isEmpty, textWidth + 8 <= width else {
+        return [.fill(area, segment.kind.color)]
+      }
+      return [
+        .fill(area, segment.kind.color),
+        .text(
+          segment.label, x: left + (width - textWidth) / 2, y: band.y + 4,
+          scale: layout.textScale, .text),
+      ]
+    }
+  }
+
+  /// Draws the range of loop playback, the markers and the playhead over the thumbnails and
+  /// segments.
+  private func overlayDrawing(_ layout: WindowLayout) -> [DrawingCommand] {
+    let area = layout.scrubArea
+    var list: [DrawingCommand] = []
+    func line(_ time: Rational, width: Int, _ color: DisplayColor) {
+      let column = layout.column(of: time, duration: timeline.duration)
+      let left = min(max(area.x, column - width / 2), area.right - width)
+      list.append(.fill(ViewRect(x: left, y: area.y, width: width, height: area.height), color))
+    }
+    if let loop {
+      let left = layout.column(of: loop.start.seconds, duration: timeline.duration)
+      let right = layout.column(of: loop.end.seconds, duration: timeline.duration)
+      for part in [area.x..<max(area.x, left), min(right, area.right)..<area.right]
+      where !part.isEmpty {
+        list.append(.fill(ViewRect(part, area.y..<area.bottom), .outside))
+      }
+      for y in [area.y, area.bottom - 2] where left < right {
+        list.append(
+          .fill(ViewRect(x: left, y: y, width: right - left, height: 2), .loop))
+      }
+    }
+    for marker in timeline.markers { line(marker, width: 2, .loop) }
+    for mark in marks { line(mark, width: 2, .mark) }
+    line(position, width: 4, .shade)
+    line(position, width: 2, .playhead)
+    let column = layout.column(of: position, duration: timeline.duration)
+    list.append(.fill(ViewRect(x: column - 4, y: area.y - 6, width: 8, height: 6), .playhead))
+    return list
+  }
+
+  // MARK: Status
+
+  private func statusDrawing(_ layout: WindowLayout) -> [DrawingCommand] {
+    let area = layout.status
+    let scale = layout.textScale
+    let height = DrawingText.height(scale: scale)
+    let y = area.y + (area.height - height) / 2
+    var list = isPlaying ? playSign(area.x, y, height) : pauseSign(area.x, y, height)
+    let left = area.x + height + 14
+    let total = "\(decimals(position)) / \(decimals(timeline.duration)) s"
+    let width = DrawingText.width(total, scale: scale)
+    let hasTotal = left + DrawingText.width(status, scale: scale) + 24 + width <= area.right
+    let available = hasTotal ? area.right - width - 24 - left : area.right - left
+    list.append(
+      .text(
+        DrawingText.fitting(status, width: available, scale: scale), x: left, y: y, scale: scale,
+        .text))
+    if hasTotal {
+      list.append(.text(total, x: area.right - width, y: y, scale: scale, .dimText))
+    }
+    return list
+  }
+
+  /// Draws the triangle of the play symbol row by row.
+  private func playSign(_ x: Int, _ y: Int, _ height: Int) -> [DrawingCommand] {
+    (0..<height).map { row in
+      let width = min(row, height - 1 - row) * 2 * height / max(1, height) + 2
+      return .fill(ViewRect(x: x, y: y + row, width: width, height: 1), .text)
+    }
+  }
+
+  private func pauseSign(_ x: Int, _ y: Int, _ height: Int) -> [DrawingCommand] {
+    let width = max(1, height * 2 / 7)
+    return [0, height - width - height / 7].map { left in
+      .fill(ViewRect(x: x + left, y: y, width: width, height: height), .text)
+    }
+  }
+
+  /// Formats a time as seconds with three decimals, rounded down.
+  private func decimals(_ time: Rational) -> String {
+    let units = Int64(clamping: (try? (time * 1_000).rounded(.towardNegativeInfinity)) ?? 0)
+    let fraction = String(units % 1_000)
+    return "\(units / 1_000).\(String(repeating: "0", count: 3 - fraction.count))\(fraction)"
+  }
+}
+
+extension TimelineContent.Segment.Kind {
+  fileprivate var color: DisplayColor {
+    switch self {
+    case .normal: .normalSpeed
+    case .slow: .slowSpeed
+    case .fast: .fastSpeed
+    case .frozen: .frozen
+    case .gap: .gap
+    }
+  }
+}

@@ -14,7 +14,7 @@ final class PaneConverter {
   ///
   /// - Throws: `MediaError` with `.notConvertible`.
   func bgra(_ frame: MediaFrame) throws(MediaError) -> MediaFrame {
-    do throws(LibAVError) { return try converter.convert(frame) } catch {
+    do throws(CallFailure) { return try converter.convert(frame) } catch {
       throw MediaError(.notConvertible, "the frame cannot be shown: \(error)")
     }
   }

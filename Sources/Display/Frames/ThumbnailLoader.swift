@@ -35,11 +35,12 @@ final class ThumbnailLoader: Sendable {
   /// - Throws: `MediaError` with `.outOfMemory` if the system cannot create a thread.
   init(height: Int) throws(MediaError) {
     self.height = height
-    do throws(SystemError) {
+    do throws(CallFailure) {
       let started = try BlockingThread { self.loadUntilClosed() }
       thread.withLock { $0 = started }
     } catch {
-      throw MediaError(.outOfMemory, "the window cannot start a thread: \(error)")
+      throw MediaError(
+        error, at: .resources, message: "the window cannot start a thread: \(error)")
     }
   }
 

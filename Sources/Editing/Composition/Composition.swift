@@ -393,3 +393,281 @@ extension Composition {
     tracks = changed
   }
 }
+
+extension Composition {
+  /// A source range, its playback speed and its direction.
+  public struct SpeedChange: Hashable, Sendable {
+    /// The range in source time.
+    public let range: TimeRange
+    /// The playback speed of the range.
+    public let speed: Speed
+    /// True if the range plays backwards, false if forwards.
+    public let isReversed: Bool
+
+    /// Creates a speed change.
+    public init(_ speed: Speed, in range: TimeRange, isReversed: Bool = false) {
+      self.range = range
+      self.speed = speed
+      self.isReversed = isReversed
+    }
+  }
+
+  /// Returns a composition of a whole source with some ranges at other speeds or backwards.
+  ///
+  /// Time outside all ranges plays at speed 1.
+  ///
+  /// - Parameters:
+  ///   - source: The source to play.
+  ///   - changes: The ranges and speeds, in any order. Ranges may touch but not overlap.
+  /// - Returns: The composition. Its duration is exact: 4 s with 1 s at 1/8 speed last 11 s.
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideSource`, `.overlappingRanges` (the message
+  ///   names both ranges), or `.notExact` if a boundary does not fit a `MediaTime`.
+  public static func retimed(
+    _ source: MediaSource, changes: [SpeedChange]
+  ) throws(MediaError) -> Composition {
+    for change in changes { try source.check(change.range) }
+    try checkApart(changes.map(\.range), of: source)
+    var composition = Composition(source)
+    guard !changes.isEmpty else { return composition }
+    // Builds one track by appending the ranges in order and copies it to all tracks. Editing the
+    // composition would move all later segments at each edit, and a phone may store thousands of
+    // ranges.
+    var track = CompositionTrack(.video)
+    var played = MediaTime.zero
+    for change in changes.sorted(by: { $0.range.start < $1.range.start }) {
+      try track.append(source, from: played, to: change.range.start)
+      try track.append(source, change)
+      played = change.range.end
+    }
+    try track.append(source, from: played, to: source.duration)
+    for index in composition.tracks.indices { composition.tracks[index].segments = track.segments }
+    return composition
+  }
+
+  /// Returns a composition that plays a whole source at another frame rate, with each frame shown
+  /// once.
+  ///
+  /// A source with a constant rate then plays at exactly `rate`.
+  ///
+  /// - Parameters:
+  ///   - source: The source to play.
+  ///   - frameCount: The number of frames in the source, above zero.
+  ///   - rate: The frame rate of the composition. The duration is exactly `frameCount / rate`.
+  /// - Returns: The composition.
+  /// - Throws: `MediaError` with `.emptyRange` if `frameCount` is not above zero, or `.notExact` if
+  ///   the duration does not fit a `MediaTime`.
+  public static func conformed(
+    _ source: MediaSource, frameCount: Int64, to rate: FrameRate
+  ) throws(MediaError) -> Composition {
+    var composition = Composition(source)
+    try exactly("playing \(source.path) at \(rate) fps") { () throws(MediaError) in
+      try composition.scaleTimeRange(
+        TimeRange(duration: source.duration),
+        toDuration: MediaTime(Rational(frameCount) / rate.framesPerSecond))
+    }
+    return composition
+  }
+
+  /// A speed at an instant of a source.
+  public struct SpeedPoint: Hashable, Sendable {
+    /// The instant in source time.
+    public let time: MediaTime
+    /// The speed at the instant.
+    public let speed: Speed
+
+    /// Creates a speed point.
+    public init(_ time: MediaTime, _ speed: Speed) {
+      self.time = time
+      self.speed = speed
+    }
+  }
+
+  /// Returns a composition of a whole source whose speed follows a list of points.
+  ///
+  /// The speed is constant before the first point and after the last. If two points have the same
+  /// time, the speed jumps at that time from the first point's speed to the second's.
+  ///
+  /// - Parameters:
+  ///   - source: The source to play.
+  ///   - points: The points in ascending order of time, inside the source; at least one.
+  ///   - easing: The shape of the speed change between two points.
+  /// - Returns: The composition.
+  /// - Throws: `MediaError` with `.outsideSource`, `.overlappingRanges` for points that are not in
+  ///   ascending order, or `.notExact` if a boundary does not fit a `MediaTime`.
+  public static func ramped(
+    _ source: MediaSource, points: [SpeedPoint], easing: SpeedRamp.Easing = .linear
+  ) throws(MediaError) -> Composition {
+    for (first, second) in zip(points, points.dropFirst()) where first.time > second.time {
+      throw MediaError(
+        .overlappingRanges,
+        "the ramp goes from \(first.time.displayText) s back to \(second.time.displayText) s")
+    }
+    for point in points where point.time < .zero || point.time > source.duration {
+      throw MediaError(
+        .outsideSource,
+        "\(point.time.displayText) s is not inside \(source.path), which ends at "
+          + "\(source.duration.displayText) s")
+    }
+    guard let first = points.first, let last = points.last else { return Composition(source) }
+    let ends = [SpeedPoint(.zero, first.speed)] + points + [SpeedPoint(source.duration, last.speed)]
+    var composition = Composition(source)
+    for (start, end) in zip(ends, ends.dropFirst()).reversed() where start.time < end.time {
+      let range = try TimeRange(start: start.time, end: end.time)
+      if start.speed == end.speed {
+        try composition.setSpeed(start.speed, in: range)
+      } else {
+        try composition.setSpeedRamp(
+          SpeedRamp(from: start.speed, to: end.speed, easing: easing), in: range)
+      }
+    }
+    return composition
+  }
+}
+
+extension CompositionTrack {
+  /// Appends a source range at speed 1, unless it is empty.
+  fileprivate mutating func append(
+    _ source: MediaSource, from start: MediaTime, to end: MediaTime
+  ) throws(MediaError) {
+    guard start < end else { return }
+    try append(source, Composition.SpeedChange(.normal, in: TimeRange(start: start, end: end)))
+  }
+
+  /// Appends a source range at its speed and in its direction.
+  fileprivate mutating func append(
+    _ source: MediaSource, _ change: Composition.SpeedChange
+  ) throws(MediaError) {
+    // Returns the time in lowest terms, as a cut of the composition would store it; the end of the
+    // source is returned unchanged.
+    func boundary(_ time: MediaTime) throws(MediaError) -> MediaTime {
+      time == source.duration ? source.duration : try MediaTime(time.seconds)
+    }
+    let range = try TimeRange(
+      start: boundary(change.range.start), end: boundary(change.range.end))
+    segments.append(
+      try exactly("playing \(range.displayText) at speed \(change.speed)") {
+        () throws(MediaError) in
+        let target = try TimeRange(
+          start: duration, end: MediaTime(duration.seconds + range.duration * change.speed.stretch))
+        let line = try TimeMapping(source: range, target: target)
+        return TrackSegment(
+          unchecked: source,
+          change.isReversed ? PlaybackMapping(reversing: line) : PlaybackMapping(line))
+      })
+  }
+}
+
+extension Composition {
+  /// Returns a composition of only those parts that play the given source ranges.
+  ///
+  /// The composition must play the source once, forwards. Each part keeps its speeds. A frozen
+  /// frame is kept if its source instant lies in one of the ranges. A frame frozen at the end of
+  /// the source is kept if a range reaches this end.
+  ///
+  /// A range boundary inside a ramp may have no exact composition time. It is then moved into the
+  /// range, to the next multiple of 1/240000 s, or of 1/24000 s if the finer one does not fit a
+  /// `MediaTime`.
+  ///
+  /// - Parameters:
+  ///   - ranges: The source ranges in playback order. They may touch but not overlap.
+  ///   - source: The source of the ranges.
+  /// - Returns: The trimmed composition; this one is unchanged.
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideSource`, `.overlappingRanges` (the message
+  ///   names both ranges), or `.notExact`.
+  public func trimmed(
+    to ranges: [TimeRange], of source: MediaSource
+  ) throws(MediaError) -> Composition {
+    for range in ranges { try source.check(range) }
+    try Self.checkApart(ranges, of: source)
+    var trimmed = Composition()
+    for range in ranges {
+      for playedRange in try playedRanges(of: range, of: source) {
+        try trimmed.insertTimeRange(playedRange, of: self, at: trimmed.duration)
+      }
+    }
+    return trimmed
+  }
+
+  /// Throws if any two ranges overlap.
+  static func checkApart(
+    _ ranges: [TimeRange], of source: MediaSource
+  ) throws(MediaError) {
+    let ordered = ranges.sorted { $0.start < $1.start }
+    for (first, second) in zip(ordered, ordered.dropFirst()) where first.overlaps(second) {
+      throw MediaError(
+        .overlappingRanges,
+        "the ranges \(first.displayText) and \(second.displayText) of \(source.path) overlap",
+        ranges: [first, second])
+    }
+  }
+
+  /// Returns the composition ranges in which a source range plays, in playback order.
+  ///
+  /// There are several ranges only if a part of the source range plays backwards.
+  private func playedRanges(
+    of range: TimeRange, of source: MediaSource
+  ) throws(MediaError) -> [TimeRange] {
+    var played: [TimeRange] = []
+    try exactly("keeping \(range.displayText)") { () throws(MediaError) in
+      for segment in segments where segment.source == source {
+        guard let part = try segment.mapping?.playedRange(of: range) else { continue }
+        if let last = played.last, last.end == part.start {
+          played[played.count - 1] = try TimeRange(start: last.start, end: part.end)
+        } else {
+          played.append(part)
+        }
+      }
+    }
+    guard !played.isEmpty else {
+      throw MediaError(
+        .emptyRange, "the range \(range.displayText) of \(source.path) is not played",
+        ranges: [range])
+    }
+    return played
+  }
+}
+
+extension PlaybackMapping {
+  /// Returns the composition range in which a part of this mapping plays; nil for none.
+  fileprivate func playedRange(of range: TimeRange) throws(MediaError) -> TimeRange? {
+    let (start, end) = (range.start.seconds, range.end.seconds)
+    guard motion != .hold else {
+      // A frozen last frame is stored with the end of the source as its instant. Source ranges
+      // exclude their end, so no range contains this instant. The frame is kept if the range
+      // reaches the end of the source.
+      let isKept = sourceStart >= start && (sourceStart < end || isReversed && sourceStart == end)
+      return isKept ? target : nil
+    }
+    guard sourceEnd > start, sourceStart < end else { return nil }
+    let (begins, stops) =
+      isReversed ? (sourceEnd > end, sourceStart < start) : (sourceStart < start, sourceEnd > end)
+    let (first, last) = isReversed ? (end, start) : (start, end)
+    return try TimeRange(
+      start: begins ? instant(ofSource: first, rounding: .towardPositiveInfinity) : target.start,
+      end: stops ? instant(ofSource: last, rounding: .towardNegativeInfinity) : target.end)
+  }
+
+  /// Returns the composition time at which a source time plays.
+  ///
+  /// The result is exact at constant speed. Inside a ramp it is rounded to a multiple of 1/240000 s
+  /// or 1/24000 s.
+  private func instant(
+    ofSource time: Rational, rounding: TimeRounding
+  ) throws(MediaError) -> MediaTime {
+    if motion == .constant {
+      let share = (time - sourceStart) / (sourceEnd - sourceStart)
+      return try MediaTime(
+        (isReversed ? 1 - share : share) * target.duration + target.start.seconds)
+    }
+    func rounded(_ timescale: Int32) throws(MediaError) -> MediaTime {
+      let ticks = try ticks(ofSource: time, timescale: timescale, rounding: rounding)
+      let instant = min(
+        max(MediaTime(ticks, over: timescale), target.start), target.end)
+      // Computes the source time that a cut at this instant will need. If this overflows, the
+      // coarser timescale of 24000 is tried.
+      _ = try sourceSeconds(of: instant.seconds)
+      return instant
+    }
+    do throws(MediaError) { return try rounded(240_000) } catch { return try rounded(24_000) }
+  }
+}

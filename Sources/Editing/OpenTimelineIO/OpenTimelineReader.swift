@@ -92,11 +92,16 @@ struct OpenTimelineReader {
     for (number, layer) in videos.enumerated() {
       var content = layer.content
       if let curve { content = try content.played(along: curve) }
-      // The warnings of the media are those of the merged track. Media that the merged track does not
-      // show may be missing.
+      // The warnings of the media are those of the merged track.
       var media = media
-      let track = try? Self.tagged(media.track(content, .video), by: [layer.track])
-      if let track { tracks.append(track) }
+      var track: CompositionTrack?
+      do throws(MediaError) {
+        let whole = try Self.tagged(media.track(content, .video), by: [layer.track])
+        tracks.append(whole)
+        track = whole
+      } catch  where error.code == .fileNotFound {
+        // The merged track is complete, so it does not show the missing media.
+      }
       let above = videos[(number + 1)...].map(\.content)
       guard layer.content.showsAnything, !above.isEmpty,
         try layer.content.isHidden(below: .stacked(above))

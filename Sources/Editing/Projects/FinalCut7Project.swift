@@ -16,7 +16,7 @@ struct FinalCut7Project {
   private var media: ProjectMedia
   private var notes: [String] = []
   private var mediaType = MediaType.video
-  /// The number of clips that may still be read; see ``FinalCutProject``.
+  /// The number of clips that may still be read; see ``XMLElement/greatestClipCount``.
   private var budget = 0
 
   init(_ find: @escaping (String) throws(MediaError) -> MediaSource) { media = ProjectMedia(find) }
@@ -28,7 +28,7 @@ struct FinalCut7Project {
   }
 
   mutating func composition(of document: XMLElement) throws(MediaError) -> Composition {
-    budget = max(1_000, 100 * document.elementCount)
+    budget = document.greatestClipCount
     for file in document.all("file") where file.first("pathurl") != nil || file.first("name") != nil
     {
       if let id = file["id"], files[id] == nil { files[id] = file }
@@ -49,8 +49,7 @@ struct FinalCut7Project {
     for kind in MediaType.allCases {
       mediaType = kind
       let content = try self.sequence(sequence, depth: 0)
-      guard content.showsAnything || kind == .video else { continue }
-      composition.tracks.append(try media.track(content, kind))
+      try media.add(content, kind, to: &composition)
     }
     notes = Array(notes.uniqued())
     return composition

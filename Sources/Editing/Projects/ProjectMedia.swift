@@ -34,6 +34,16 @@ struct ProjectMedia {
     return try CompositionTrack(mediaType, segments: segments)
   }
 
+  /// Converts the video or audio of a project to a track of a composition.
+  ///
+  /// A project without audio has no audio track, but it always has a video track.
+  mutating func add(
+    _ content: ProjectContent, _ mediaType: MediaType, to composition: inout Composition
+  ) throws(MediaError) {
+    guard content.showsAnything || mediaType == .video else { return }
+    composition.tracks.append(try track(content, mediaType))
+  }
+
   private mutating func segment(
     _ shown: ProjectContent.Shown, _ target: TimeRange
   ) throws(MediaError) -> TrackSegment {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
+import OvercrankMediaCore
 
 /// Converts frames to indices into a palette.
 ///
@@ -33,8 +34,8 @@ struct PaletteRenderer: ~Copyable {
 
   /// Converts a frame in the format `bgra` to palette indices.
   ///
-  /// - Throws: `LibAVError` if memory cannot be allocated.
-  mutating func convert(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
+  /// - Throws: `CallFailure` if memory cannot be allocated.
+  mutating func convert(_ frame: MediaFrame) throws(CallFailure) -> MediaFrame {
     let result = try MediaFrame.video(
       width: frame.width, height: frame.height, pixelFormat: .pal8)
     guard let source = frame.planeData(0), let target = result.planeData(0),

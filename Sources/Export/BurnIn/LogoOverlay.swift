@@ -21,7 +21,7 @@ struct LogoOverlay: Sendable {
 
   /// Reads an image file, and converts it for frames of one size.
   ///
-  /// - Throws: `MediaError` if the file cannot be read, or `LibAVError`.
+  /// - Throws: `MediaError` if the file cannot be read, or `CallFailure`.
   init(_ path: String, in size: VideoSize, _ pixels: PixelCodes, margin: Int) throws {
     let asset = try Asset(path: path)
     var reader = try FrameReader(asset)

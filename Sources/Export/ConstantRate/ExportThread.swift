@@ -3,6 +3,7 @@
 import Dispatch
 import OvercrankLibAV
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// The threads of an export.
 ///
@@ -18,13 +19,13 @@ enum ExportThread {
     in group: DispatchGroup, failed: (any Error) -> Void, _ body: @escaping @Sendable () -> Void
   ) {
     group.enter()
-    do throws(SystemError) {
+    do throws(CallFailure) {
       try BlockingThread {
         body()
         group.leave()
       }.detach()
     } catch {
-      failed(LibAVError(error))
+      failed(error)
       group.leave()
     }
   }

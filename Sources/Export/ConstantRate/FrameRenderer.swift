@@ -12,7 +12,7 @@ private final class Converter {
 
   init(_ converter: consuming FrameConverter) { self.converter = converter }
 
-  func convert(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
+  func convert(_ frame: MediaFrame) throws(CallFailure) -> MediaFrame {
     try converter.convert(frame)
   }
 }

@@ -50,11 +50,11 @@ struct BoundaryRenderer {
 
   /// Prepares the parameter sets for encoded and copied frames.
   ///
-  /// - Throws: `LibAVError` if libx264 refuses the source's format.
+  /// - Throws: `CallFailure` if libx264 refuses the source's format.
   init(_ track: VideoTrack, crf: Int, _ undecodable: UndecodableFramePolicy) throws {
     let source = track.format.parameters
     guard let own = H264Headers(source), let number = own.freeIdentifier else {
-      throw LibAVError("encode a cut of", "video without parameter sets", code: -22)
+      throw CallFailure("encode a cut of", "video without parameter sets", code: -22)
     }
     // The frames are encoded with times at the source's rate, not with their times in the
     // composition. The encoder's rate control depends on frame durations, so slow motion would
@@ -75,7 +75,7 @@ struct BoundaryRenderer {
     ]
     let encoder = try Encoder(video: settings)
     guard let made = H264Headers(encoder.parameters) else {
-      throw LibAVError("encode a cut with", "libx264 without parameter sets", code: -22)
+      throw CallFailure("encode a cut with", "libx264 without parameter sets", code: -22)
     }
     self.settings = settings
     self.undecodable = undecodable
@@ -91,13 +91,13 @@ struct BoundaryRenderer {
   ///   - asset: The asset of the frames.
   ///   - check: Called for each frame; throws an error to stop encoding.
   /// - Returns: The packets in presentation order, and the frames that could not be decoded.
-  /// - Throws: `MediaError` if a frame cannot be decoded, `LibAVError` if it cannot be encoded.
+  /// - Throws: `MediaError` if a frame cannot be decoded, `CallFailure` if it cannot be encoded.
   func packets(
     of numbers: [Int], _ asset: Asset, check: () throws -> Void
   ) throws -> (packets: [Packet], undecodable: [Int]) {
     var encoder = try Encoder(video: settings)
     guard encoder.parameters.extradata == headers else {
-      throw LibAVError("encode a cut of", asset.path, code: -22)
+      throw CallFailure("encode a cut of", asset.path, code: -22)
     }
     // The plan expects one packet per frame, so an undecodable frame cannot be left out. The policy
     // `skip` therefore acts like `hold`, which encodes the nearest decodable frame instead.

@@ -55,7 +55,7 @@ struct PassthroughExport {
           rendered = (part, made?.packets.reversed() ?? [])
         }
         guard let next = rendered?.packets.popLast() else {
-          throw LibAVError("encode a cut of", assets[frame.source].path, code: -5)
+          throw CallFailure("encode a cut of", assets[frame.source].path, code: -5)
         }
         packet = next
       } else if let source = copied[frame.source] {
@@ -161,11 +161,11 @@ struct JoinedDescriptions {
 
   /// The index of the description of a packet at a byte offset in an asset.
   ///
-  /// - Throws: `LibAVError` if it is unknown.
-  func index(of position: Int64?, in source: Int) throws(LibAVError) -> Int {
+  /// - Throws: `CallFailure` if it is unknown.
+  func index(of position: Int64?, in source: Int) throws(CallFailure) -> Int {
     let (stored, indices, path) = sources[source]
     guard let index = stored.index(at: position) else {
-      throw LibAVError("find the sample description of a packet of", path, code: -22)
+      throw CallFailure("find the sample description of a packet of", path, code: -22)
     }
     return indices[index]
   }

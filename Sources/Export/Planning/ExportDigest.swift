@@ -59,7 +59,7 @@ extension ExportSession {
     do {
       var contents: [String: String] = [:]
       for path in Set(composition.sources.map(\.path) + [asset.path]) {
-        contents[path] = try ContentDigest.ofFile(path)
+        contents[path] = try Self.ofFile(path)
       }
       let plan = try composition.replacingSourcePaths { contents[$0] ?? $0 }
       let encoder = JSONEncoder()
@@ -77,11 +77,17 @@ extension ExportSession {
           settings.writesTimeMap ? "time map" : "no time map",
         ] + chosenTracks + (settings.fileLengthLimit.map { ["limit \($0)"] } ?? [])
       if case .constant(_, let rendering) = settings.mode, let logo = rendering.burnIn?.logoPath {
-        digest.update(try ContentDigest.ofFile(logo))
+        digest.update(try Self.ofFile(logo))
       }
       digest.update(parts.map { "\n\($0)" }.joined())
       return ExportDigest(rawValue: digest.finish())
     } catch { throw MediaError(exporting: error) }
+  }
+
+  private static func ofFile(_ path: String) throws(MediaError) -> String {
+    try CallStage.digesting.converting { () throws(CallFailure) in
+      try ContentDigest.ofFile(path)
+    }
   }
 
   /// Descriptions of the chosen tracks that are not the first of their media type.

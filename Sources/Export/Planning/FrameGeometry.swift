@@ -162,7 +162,7 @@ struct FrameGeometry: Sendable {
 extension FrameGeometry.Placement {
   /// Returns the part in the center of a frame that has the aspect ratio of the requested output
   /// size.
-  func cropped(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
+  func cropped(_ frame: MediaFrame) throws(CallFailure) -> MediaFrame {
     guard isCropped else { return frame }
     // The products exceed 64 bits if a damaged file has a pixel aspect ratio with huge terms.
     let aspect = sourceAspect?.ratio ?? (width: 1, height: 1)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import OvercrankAssets
-package import OvercrankLibAV
+import OvercrankLibAV
 import OvercrankLinuxSystem
-import OvercrankMediaCore
+package import OvercrankMediaCore
 package import OvercrankMovieFormat
 
 /// The time map of an output movie, with the times of its frames in the movie.
@@ -121,8 +122,8 @@ struct OutputTimeMap {
   ///   - path: The movie.
   ///   - track: The index of the video track in the file.
   ///   - keepsNote: Whether the times of the note are those of the map.
-  /// - Throws: `LibAVError` if the file cannot be read or written.
-  func attach(to path: String, track: Int, keepsNote: Bool) throws(LibAVError) {
+  /// - Throws: `CallFailure` if the file cannot be read or written.
+  func attach(to path: String, track: Int, keepsNote: Bool) throws(CallFailure) {
     try TimeMapFile.attach(
       [TimeMapBox.Entry(code: map.code)], to: path, track: track, ticks: ticks,
       timescale: timescale, keepsNote: keepsNote)
@@ -135,20 +136,17 @@ package enum TimeMapFile {
   package static func attach(
     _ entries: [TimeMapBox.Entry], to path: String, track: Int, ticks: [Int64], timescale: Int32,
     keepsNote: Bool
-  ) throws(LibAVError) {
-    try LibAVError.converting { () throws(SystemError) in
-      let file = try MovieBoxes(opening: path)
-      guard
-        let digest = SampleDigest(
-          ofTrack: track, in: file, ticks: ticks, timescale: timescale),
-        let movie = file.boxes().first(where: { $0.type == BoxType.movie }),
-        let bytes = file.bytes(of: movie)
-      else { throw SystemError("read the index of", path, 5) }
-      for change in TimeMapNote.changes(in: bytes, digest: digest, keepsContent: keepsNote) {
-        try file.file.write(change.bytes, at: movie.start + Int64(change.position))
-      }
-      try file.file.write(
-        TimeMapBox(digest: digest, entries: entries).bytes, at: file.byteCount)
+  ) throws(CallFailure) {
+    let file = try MovieBoxes(opening: path)
+    guard
+      let digest = SampleDigest(
+        ofTrack: track, in: file, ticks: ticks, timescale: timescale),
+      let movie = file.boxes().first(where: { $0.type == BoxType.movie }),
+      let bytes = file.bytes(of: movie)
+    else { throw CallFailure("read the index of", path, EIO) }
+    for change in TimeMapNote.changes(in: bytes, digest: digest, keepsContent: keepsNote) {
+      try file.file.write(change.bytes, at: movie.start + Int64(change.position))
     }
+    try file.file.write(TimeMapBox(digest: digest, entries: entries).bytes, at: file.byteCount)
   }
 }

@@ -90,13 +90,13 @@ public final class ReplayExporter: Sendable {
   ///   - clip: The path of the clip.
   ///   - path: The path of its replay; the extension is `.mov`, `.mp4` or `.m4v`.
   public func add(_ clip: String, to path: String) {
-    let failure = state.withLock { state -> SystemError? in
+    let failure = state.withLock { state -> CallFailure? in
       state.waiting.append(Item(clip: clip, path: path))
       guard !state.isRunning else { return nil }
       // The last thread has nothing more to do.
       state.thread?.join()
       state.thread = nil
-      do throws(SystemError) {
+      do throws(CallFailure) {
         state.thread = try BlockingThread { self.work() }
         state.isRunning = true
         return nil
@@ -132,7 +132,7 @@ public final class ReplayExporter: Sendable {
   private func work() {
     while let item = next() {
       let box = ResultBox()
-      do throws(SystemError) {
+      do throws(CallFailure) {
         try BlockingThread(urgency: .idle) { [export] in
           box.set(Result { () throws(MediaError) in try export(item.clip, item.path) })
         }.join()
@@ -142,10 +142,10 @@ public final class ReplayExporter: Sendable {
     }
   }
 
-  private static func error(_ clip: String, _ failure: SystemError) -> MediaError {
+  private static func error(_ clip: String, _ failure: CallFailure) -> MediaError {
     MediaError(
-      .outOfMemory, "the replay of \(clip) cannot be exported: \(failure)",
-      recovery: "export it later")
+      failure, at: CallStage(other: .init(.outOfMemory, "export it later")),
+      message: "the replay of \(clip) cannot be exported: \(failure)")
   }
 
   private func next() -> Item? {

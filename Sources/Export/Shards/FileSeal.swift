@@ -3,6 +3,7 @@
 import Glibc
 import OvercrankLibAV
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import OvercrankMovieFormat
 
 /// A digest of a movie file that is stored in the file itself, so that damage is detected.
@@ -20,15 +21,13 @@ enum FileSeal {
 
   /// Computes the digest of a finished file, and stores it in place of the placeholder.
   ///
-  /// - Throws: `LibAVError` if the file cannot be read or written, or has no placeholder.
-  static func seal(_ path: String) throws(LibAVError) {
-    do throws(SystemError) {
-      let file = try MovieBoxes(opening: path)
-      let found = offset(in: file)
-      guard let found, digits(at: found, in: file) == zeros, let known = digest(of: file, found)
-      else { throw SystemError("seal", path, EIO) }
-      try file.file.write(Array(known.utf8), at: found)
-    } catch { throw LibAVError(error) }
+  /// - Throws: `CallFailure` if the file cannot be read or written, or has no placeholder.
+  static func seal(_ path: String) throws(CallFailure) {
+    let file = try MovieBoxes(opening: path)
+    guard let found = offset(in: file), digits(at: found, in: file) == zeros,
+      let known = digest(of: file, found)
+    else { throw CallFailure("seal", path, EIO) }
+    try file.file.write(Array(known.utf8), at: found)
   }
 
   /// Returns true if the file is unchanged since its digest was stored in it, and false otherwise.

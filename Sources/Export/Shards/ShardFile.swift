@@ -40,7 +40,7 @@ struct ShardFile: Sendable {
       throw failure(.shardMissing, "shard \(shard) is missing: \(path) does not exist")
     }
     let metadata: [String: String]
-    do throws(LibAVError) { metadata = try Demuxer(opening: path).metadata } catch {
+    do throws(CallFailure) { metadata = try Demuxer(opening: path).metadata } catch {
       if error.isCancelled { throw .exportCancelled }
       throw failure(.shardDamaged, "shard \(shard) is damaged: \(path) cannot be read")
     }

@@ -63,10 +63,9 @@ public struct PixelBuffer: Hashable, Sendable {
   ) throws(Failure) -> Result {
     let plane = planes[index]
     let range = plane.offset..<(plane.offset + plane.bytesPerRow * plane.rowCount)
-    return try bytes.withUnsafeBytes { bytes in
-      Swift.Result { () throws(Failure) in try body(UnsafeRawBufferPointer(rebasing: bytes[range]))
-      }
-    }.get()
+    return try bytes.span.withUnsafeBytes { (bytes) throws(Failure) in
+      try body(UnsafeRawBufferPointer(rebasing: bytes[range]))
+    }
   }
 
   /// Gives write access to the bytes of a plane.
@@ -81,11 +80,10 @@ public struct PixelBuffer: Hashable, Sendable {
   ) throws(Failure) -> Result {
     let plane = planes[index]
     let range = plane.offset..<(plane.offset + plane.bytesPerRow * plane.rowCount)
-    return try bytes.withUnsafeMutableBytes { bytes in
-      Swift.Result { () throws(Failure) in
-        try body(UnsafeMutableRawBufferPointer(rebasing: bytes[range]))
-      }
-    }.get()
+    return try bytes.withUnsafeMutableBufferPointer { (bytes) throws(Failure) in
+      let whole = UnsafeMutableRawBufferPointer(bytes)
+      return try body(UnsafeMutableRawBufferPointer(rebasing: whole[range]))
+    }
   }
 
   /// Gives write access to the bytes of all planes.

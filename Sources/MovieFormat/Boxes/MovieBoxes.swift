@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// The top-level boxes of a movie file, with the changes to them that recovery and finishing need.
 package struct MovieBoxes: ~Copyable {
@@ -12,8 +13,8 @@ package struct MovieBoxes: ~Copyable {
 
   /// Opens a file for reading, and for writing unless `forWriting` is false.
   ///
-  /// - Throws: `SystemError` with the operation "open".
-  package init(opening path: String, forWriting: Bool = true) throws(SystemError) {
+  /// - Throws: `CallFailure` with the operation "open".
+  package init(opening path: String, forWriting: Bool = true) throws(CallFailure) {
     file = try RandomAccessFile(opening: path, forWriting: forWriting)
     byteCount = file.count()
   }
@@ -75,9 +76,9 @@ package struct MovieBoxes: ~Copyable {
   ///
   /// After an error, the file is truncated to its old size.
   ///
-  /// - Throws: `SystemError` with the operation "write to".
-  package func append(_ bytes: [UInt8]) throws(SystemError) {
-    do throws(SystemError) {
+  /// - Throws: `CallFailure` with the operation "write to".
+  package func append(_ bytes: [UInt8]) throws(CallFailure) {
+    do throws(CallFailure) {
       try file.write(bytes, at: byteCount)
       try file.sync()
     } catch {
@@ -90,8 +91,8 @@ package struct MovieBoxes: ~Copyable {
   ///
   /// The first 16 bytes of the box are overwritten with the header of the `mdat` box.
   ///
-  /// - Throws: `SystemError` with the operation "write to".
-  package func enclose(from box: Box) throws(SystemError) {
+  /// - Throws: `CallFailure` with the operation "write to".
+  package func enclose(from box: Box) throws(CallFailure) {
     var head = BoxBytes()
     head.append(UInt32(1))  // A size of 1 means that a 64-bit size follows the type.
     head.append(BoxType.media)
@@ -101,8 +102,8 @@ package struct MovieBoxes: ~Copyable {
 
   /// Changes the type of a box to `free`, so that readers skip the box.
   ///
-  /// - Throws: `SystemError` with the operation "write to".
-  package func free(_ box: Box) throws(SystemError) {
+  /// - Throws: `CallFailure` with the operation "write to".
+  package func free(_ box: Box) throws(CallFailure) {
     var type = BoxBytes()
     type.append(BoxType.free)
     try file.write(type.bytes, at: box.start + 4)

@@ -2,6 +2,7 @@
 
 import Glibc
 package import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// Moves the `moov` box before the media data, so that playback can start during a download.
 ///
@@ -19,26 +20,26 @@ package enum FastStart {
   ///
   /// A file in which the index already comes first is not changed.
   ///
-  /// - Throws: `SystemError` if the copy cannot be written; the file is then unchanged.
-  package static func apply(to file: inout MovieFile) throws(SystemError) {
+  /// - Throws: `CallFailure` if the copy cannot be written; the file is then unchanged.
+  package static func apply(to file: inout MovieFile) throws(CallFailure) {
     let path = file.writtenPath
     let source = MovieBoxes(file.file)
     let boxes = source.boxes()
     guard let index = boxes.first(where: { $0.type == BoxType.movie }),
       let media = boxes.first(where: { $0.type == BoxType.media }),
       let size = Int(exactly: index.byteCount), size < 1 << 30
-    else { throw SystemError("find the index of", path, EINVAL) }
+    else { throw CallFailure("find the index of", path, EINVAL) }
     guard index.start > media.start else { return }
     var head = source.file.read(size, at: index.start)
     guard head.count == size,
       shift(&head, from: Int(index.headBytes), to: size, by: index.byteCount)
-    else { throw SystemError("move the index of", path, ERANGE) }
+    else { throw CallFailure("move the index of", path, ERANGE) }
     let target: MovieFile.Copy
     do throws(FileCreationError) { target = try file.beginCopy() } catch {
-      throw SystemError("create a copy of", path, error.errorNumber)
+      throw CallFailure("create a copy of", path, error.errorNumber)
     }
     let copy = RandomAccessFile(target.file)
-    do throws(SystemError) {
+    do throws(CallFailure) {
       try copy.write(head, at: media.start)
       try transfer(0..<media.start, of: source.file, to: copy, at: 0)
       try transfer(
@@ -50,7 +51,7 @@ package enum FastStart {
       throw error
     }
     do throws(FileCreationError) { try file.replace(by: target) } catch {
-      throw SystemError("replace", path, error.errorNumber)
+      throw CallFailure("replace", path, error.errorNumber)
     }
     copy.syncName()
   }
@@ -59,12 +60,12 @@ package enum FastStart {
     _ range: Range<Int64>, of source: borrowing RandomAccessFile,
     to target: borrowing RandomAccessFile,
     at start: Int64
-  ) throws(SystemError) {
+  ) throws(CallFailure) {
     var position = range.lowerBound
     while position < range.upperBound {
       let bytes = source.read(
         Int(min(Int64(blockBytes), range.upperBound - position)), at: position)
-      guard !bytes.isEmpty else { throw SystemError("read", source.path, EIO) }
+      guard !bytes.isEmpty else { throw CallFailure("read", source.path, EIO) }
       try target.write(bytes, at: start + position - range.lowerBound)
       position += Int64(bytes.count)
     }

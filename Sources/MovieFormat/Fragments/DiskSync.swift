@@ -2,6 +2,7 @@
 
 import Dispatch
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import Synchronization
 
 /// Syncs a growing file to the disk on a separate thread, so that writers never wait for the disk.
@@ -33,8 +34,8 @@ final class DiskSync: Sendable {
   /// - Parameters:
   ///   - file: The file.
   ///   - reservesSpace: Whether disk space is reserved beyond the end of the file.
-  /// - Throws: `SystemError` if the system cannot create a thread.
-  init(_ file: OpenFile, reservesSpace: Bool) throws(SystemError) {
+  /// - Throws: `CallFailure` if the system cannot create a thread.
+  init(_ file: OpenFile, reservesSpace: Bool) throws(CallFailure) {
     self.file = file
     let state = state
     thread = Mutex(try BlockingThread { Self.run(file, state, reservesSpace) })
@@ -56,10 +57,10 @@ final class DiskSync: Sendable {
 
   /// Throws the error of an earlier sync, which occurred on the other thread.
   ///
-  /// - Throws: `SystemError` with the operation "write to" if a sync failed.
-  func check() throws(SystemError) {
+  /// - Throws: `CallFailure` with the operation "write to" if a sync failed.
+  func check() throws(CallFailure) {
     let failure = state.failure.load(ordering: .relaxed)
-    if failure != 0 { throw SystemError("write to", file.path, failure) }
+    if failure != 0 { throw CallFailure("write to", file.path, failure) }
   }
 
   /// Stops the thread.
@@ -87,7 +88,7 @@ final class DiskSync: Sendable {
         reserved = start + reservedBytes
       }
       guard written > state.synced.load(ordering: .relaxed) else { continue }
-      do throws(SystemError) { try file.sync() } catch {
+      do throws(CallFailure) { try file.sync() } catch {
         state.failure.store(error.errorNumber, ordering: .relaxed)
         return
       }

@@ -2,6 +2,7 @@
 
 import OvercrankFrameAccounting
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// The journal box of a fragment: records of the stored samples and of the frames that arrived.
 ///
@@ -95,8 +96,8 @@ struct FragmentJournal {
 
   /// Writes the queued records into the journal box.
   ///
-  /// - Throws: `SystemError` with the operation "write to".
-  mutating func flush(to file: borrowing RandomAccessFile) throws(SystemError) {
+  /// - Throws: `CallFailure` with the operation "write to".
+  mutating func flush(to file: borrowing RandomAccessFile) throws(CallFailure) {
     guard !waiting.isEmpty else { return }
     let first = count - waiting.count / TakeRecord.byteCount
     defer { waiting.removeAll(keepingCapacity: true) }

@@ -3,6 +3,7 @@
 import Glibc
 package import OvercrankFrameAccounting
 package import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// Writes a fragmented movie that is playable while it grows.
 ///
@@ -90,11 +91,11 @@ package struct FragmentedMovieWriter: ~Copyable {
   ///   - tracks: The tracks; the first one is video.
   ///   - layout: The length and the capacity of fragments.
   ///   - reservesSpace: Whether disk space is reserved beyond the end of the file.
-  /// - Throws: `SystemError` if the file cannot be written.
+  /// - Throws: `CallFailure` if the file cannot be written.
   package init(
     _ open: OpenFile, index: MovieIndex, tracks: [Track], layout: Layout,
     reservesSpace: Bool = true
-  ) throws(SystemError) {
+  ) throws(CallFailure) {
     let head =
       index.fileType(for: tracks.map(\.description), isFragmented: true)
       + index.fragmentedBytes(tracks.map { ($0.description, $0.first) })
@@ -123,12 +124,12 @@ package struct FragmentedMovieWriter: ~Copyable {
   ///   - duration: The duration in ticks that applies if no further sample follows.
   ///   - isKeyFrame: Whether decoding may start at this sample.
   ///   - isDroppable: Whether no other sample depends on this one.
-  /// - Throws: `SystemError` for times that do not increase or are too far apart, and for a full
+  /// - Throws: `CallFailure` for times that do not increase or are too far apart, and for a full
   ///   disk. Earlier samples stay in the file.
   package mutating func append(
     _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64, presentationOffset: Int64 = 0,
     duration: Int64, isKeyFrame: Bool, isDroppable: Bool = false
-  ) throws(SystemError) {
+  ) throws(CallFailure) {
     // A rejected sample must leave no bytes in the file, so all checks come before the first write.
     try disk.check()
     let shaped = tracks[track].encoding.shape(bytes, in: &scratch)
@@ -168,8 +169,8 @@ package struct FragmentedMovieWriter: ~Copyable {
   ///   - bytes: The data, not empty.
   ///   - ticks: The time to which the data belongs, in ticks of the first track.
   /// - Returns: False if no sample was appended yet; nothing is written in this case.
-  /// - Throws: `SystemError` with the operation "write to".
-  package mutating func attach(_ bytes: [UInt8], ticks: Int64) throws(SystemError) -> Bool {
+  /// - Throws: `CallFailure` with the operation "write to".
+  package mutating func attach(_ bytes: [UInt8], ticks: Int64) throws(CallFailure) -> Bool {
     guard let open = fragment, !bytes.isEmpty else { return false }
     try disk.check()
     if !journal.hasSpace(for: 1) {
@@ -177,7 +178,7 @@ package struct FragmentedMovieWriter: ~Copyable {
       try openFragment(atTicks: open.ticks)
     }
     let written = bytes.withUnsafeBytes { bytes in
-      Result { () throws(SystemError) in try write(bytes) }
+      Result { () throws(CallFailure) in try write(bytes) }
     }
     let check = try written.get()
     journal.hold(
@@ -195,7 +196,7 @@ package struct FragmentedMovieWriter: ~Copyable {
   /// The sample is written in small pieces. The checksum of each piece is computed directly after
   /// the write, while the piece is still in the CPU cache. A piece ends at the end of a page of the
   /// file, because the kernel must clear a new page that is only partly written.
-  private func write(_ sample: UnsafeRawBufferPointer) throws(SystemError) -> UInt64 {
+  private func write(_ sample: UnsafeRawBufferPointer) throws(CallFailure) -> UInt64 {
     var check = SampleCheck(of: sample, at: byteCount)
     var start = 0
     while start < sample.count {
@@ -213,8 +214,8 @@ package struct FragmentedMovieWriter: ~Copyable {
 
   /// Records an arrived frame in the journal, whether or not the frame became a sample.
   ///
-  /// - Throws: `SystemError` with the operation "write to".
-  package mutating func note(_ frame: FrameObservation) throws(SystemError) {
+  /// - Throws: `CallFailure` with the operation "write to".
+  package mutating func note(_ frame: FrameObservation) throws(CallFailure) {
     guard let fragment else {
       early.append(frame)
       return
@@ -232,8 +233,8 @@ package struct FragmentedMovieWriter: ~Copyable {
   ///
   /// If the process is killed later, a recovery finds all samples and records so far.
   ///
-  /// - Throws: `SystemError` with the operation "write to".
-  package mutating func flush() throws(SystemError) {
+  /// - Throws: `CallFailure` with the operation "write to".
+  package mutating func flush() throws(CallFailure) {
     unflushedFrames = 0
     try journal.flush(to: file)
   }
@@ -248,8 +249,8 @@ package struct FragmentedMovieWriter: ~Copyable {
   ///
   /// The samples so far are then playable.
   ///
-  /// - Throws: `SystemError` with the operation "write to"; the last fragment is then lost.
-  package mutating func finish() throws(SystemError) {
+  /// - Throws: `CallFailure` with the operation "write to"; the last fragment is then lost.
+  package mutating func finish() throws(CallFailure) {
     defer { disk.stop() }
     if fragment != nil { try closeFragment() }
     disk.stop()
@@ -269,7 +270,7 @@ package struct FragmentedMovieWriter: ~Copyable {
 
   /// Writes the start of a fragment: a `free` box in place of the later `moof` box, an empty
   /// journal, and an `mdat` header without a size.
-  private mutating func openFragment(atTicks ticks: Int64) throws(SystemError) {
+  private mutating func openFragment(atTicks ticks: Int64) throws(CallFailure) {
     let capacity = 2 * layout.samplesPerFragment + early.count
     fragmentCount += 1
     var head = BoxBytes()
@@ -290,7 +291,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     try flush()
   }
 
-  private mutating func closeFragment() throws(SystemError) {
+  private mutating func closeFragment() throws(CallFailure) {
     guard let closing = fragment.take() else { return }
     try flush()
     let head = closing.head(number: fragmentCount, space: headSpace)
@@ -305,13 +306,13 @@ package struct FragmentedMovieWriter: ~Copyable {
   /// Throws an error if the boxes cannot represent the size or the time of a sample.
   private func check(
     _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64
-  ) throws(SystemError) {
+  ) throws(CallFailure) {
     let last = tracks[track].lastTicks
     let (step, overflow) = ticks.subtractingReportingOverflow(last ?? tracks[track].firstTicks)
     guard !overflow, last == nil ? step >= 0 : step > 0, step <= Self.maximumSampleTicks,
       (1...Int(Int32.max) / 2).contains(bytes.count)
     else {
-      throw SystemError(
+      throw CallFailure(
         "store a frame of \(bytes.count) bytes at \(ticks) (\(step) after the one before) in",
         file.path, EINVAL)
     }

@@ -3,6 +3,7 @@
 import Glibc
 package import OvercrankFrameAccounting
 package import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// The changes that make the fragments of an interrupted recording readable for all readers.
 ///
@@ -121,11 +122,11 @@ package struct MovieRepair {
   /// - Parameters:
   ///   - file: The file.
   ///   - replaced: Receives the replaced bytes, in order of replacement.
-  /// - Throws: `SystemError` with the operation "write to", or if a `moof` box does not fit the
+  /// - Throws: `CallFailure` with the operation "write to", or if a `moof` box does not fit the
   ///   reserved space.
   package func write(
     to file: borrowing MovieBoxes, replaced: inout [Replaced]
-  ) throws(SystemError) {
+  ) throws(CallFailure) {
     for (index, fragment) in fragments.enumerated() {
       let isLast = index == fragments.count - 1
       // If bytes follow the samples of the last fragment, its `mdat` box extends over these bytes
@@ -143,7 +144,7 @@ package struct MovieRepair {
       let head = Self.movieFragment(fragment, next: isLast ? nil : fragments[index + 1])
         .head(number: fragment.number, space: fragment.headSpace)
       guard head.count == fragment.headSpace else {
-        throw SystemError("find room for an index in", file.file.path, EINVAL)
+        throw CallFailure("find room for an index in", file.file.path, EINVAL)
       }
       // Even an intact `moof` box is rewritten, because it may list samples that the journal does
       // not.
@@ -159,7 +160,7 @@ package struct MovieRepair {
   /// Restores the replaced bytes, and truncates the file to its old size.
   package static func undo(
     _ replaced: [Replaced], in file: borrowing MovieBoxes, byteCount: Int64
-  ) throws(SystemError) {
+  ) throws(CallFailure) {
     for piece in replaced.reversed() { try file.file.write(piece.bytes, at: piece.position) }
     if file.file.count() > byteCount { file.file.truncate(to: byteCount) }
     try file.file.sync()

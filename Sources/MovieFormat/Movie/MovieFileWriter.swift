@@ -61,10 +61,10 @@ package struct MovieFileWriter: ~Copyable {
   ///   - tracks: The tracks.
   ///   - settings: The layout of the file.
   ///   - sources: The files from which samples are copied by ``copy(_:_:from:at:runBytes:)``.
-  /// - Throws: `SystemError` with the operation "write to".
+  /// - Throws: `CallFailure` with the operation "write to".
   package init(
     _ open: OpenFile, tracks: [MovieTrack], settings: Settings, copying sources: [OpenFile] = []
-  ) throws(SystemError) {
+  ) throws(CallFailure) {
     file = RandomAccessFile(open)
     self.settings = settings
     output = RangeCopier(to: open, from: sources)
@@ -109,11 +109,11 @@ package struct MovieFileWriter: ~Copyable {
 
   /// Appends a sample.
   ///
-  /// - Throws: `SystemError` with the operation "write to", or for times that do not increase or do not
+  /// - Throws: `CallFailure` with the operation "write to", or for times that do not increase or do not
   ///   fit the boxes; nothing is written then.
   package mutating func append(
     _ bytes: UnsafeRawBufferPointer, _ sample: Sample
-  ) throws(SystemError) {
+  ) throws(CallFailure) {
     let stored = try stored(sample, byteCount: bytes.count)
     try output.append(bytes)
     tracks[sample.track].samples.append(stored)
@@ -128,11 +128,11 @@ package struct MovieFileWriter: ~Copyable {
   ///   - start: The offset of the sample in the source.
   ///   - runBytes: Returns the number of bytes in this sample and the following ones that are contiguous
   ///     in the source and in this file, at least up to ``RangeCopier/shareableRunBytes``.
-  /// - Throws: `SystemError` as ``append(_:_:)`` does, and with the operation "read" or "read all
+  /// - Throws: `CallFailure` as ``append(_:_:)`` does, and with the operation "read" or "read all
   ///   packets of" for an error of the source. An error may concern an earlier sample.
   package mutating func copy(
     _ byteCount: Int, _ sample: Sample, from source: Int, at start: Int64, runBytes: () -> Int64
-  ) throws(SystemError) {
+  ) throws(CallFailure) {
     try output.align(source, start, runBytes: runBytes)
     let stored = try stored(sample, byteCount: byteCount)
     try output.copy(Int64(byteCount), from: source, at: start)
@@ -142,7 +142,7 @@ package struct MovieFileWriter: ~Copyable {
   /// Describes a sample that is written next, or throws an error if the boxes cannot describe it.
   private func stored(
     _ sample: Sample, byteCount: Int
-  ) throws(SystemError) -> SampleTable.Sample {
+  ) throws(CallFailure) -> SampleTable.Sample {
     let last = tracks[sample.track].samples.samples.last?.ticks
     let (step, overflow) = sample.ticks.subtractingReportingOverflow(last ?? sample.ticks)
     guard !overflow, last == nil || step > 0, step <= Int64(Int32.max),
@@ -150,7 +150,7 @@ package struct MovieFileWriter: ~Copyable {
       let duration = Int32(exactly: sample.duration), duration >= 0,
       let count = Int32(exactly: byteCount), count > 0, abs(sample.ticks) < Int64(1) << 62
     else {
-      throw SystemError(
+      throw CallFailure(
         "store a frame at \(sample.ticks &+ sample.presentationOffset) (decoded at \(sample.ticks), "
           + "\(step) after the one before) in", file.path, EINVAL)
     }
@@ -166,9 +166,9 @@ package struct MovieFileWriter: ~Copyable {
 
   /// Writes the index.
   ///
-  /// - Throws: `SystemError` with the operation "write to", "read" or "close". The file may then lack
+  /// - Throws: `CallFailure` with the operation "write to", "read" or "close". The file may then lack
   ///   its index.
-  package mutating func finish() throws(SystemError) {
+  package mutating func finish() throws(CallFailure) {
     try output.flush()
     let mediaEnd = output.byteCount
     let index = settings.index.bytes(tracks.map { ($0.track, $0.samples) })
@@ -197,7 +197,7 @@ package struct MovieFileWriter: ~Copyable {
   }
 
   /// Adds the text track of the chapters, to which the other tracks refer.
-  private mutating func addChapters() throws(SystemError) {
+  private mutating func addChapters() throws(CallFailure) {
     guard !settings.chapters.isEmpty else { return }
     let number = tracks.count
     for index in tracks.indices {
@@ -215,7 +215,7 @@ package struct MovieFileWriter: ~Copyable {
         track: number, ticks: chapter.start, duration: chapter.end - chapter.start, isKeyFrame: true
       )
       let result = bytes.withUnsafeBytes { bytes in
-        Result { () throws(SystemError) in try append(bytes, sample) }
+        Result { () throws(CallFailure) in try append(bytes, sample) }
       }
       try result.get()
     }

@@ -44,13 +44,13 @@ package struct MovieFinalizer: ~Copyable {
   /// - Parameters:
   ///   - open: The file.
   ///   - known: The fragments that a repair kept; nil to read them from the file.
-  /// - Throws: `SystemError` with the operation "find the index of".
-  package init(_ open: OpenFile, keeping known: [RecordedFragment]? = nil) throws(SystemError) {
+  /// - Throws: `CallFailure` with the operation "find the index of".
+  package init(_ open: OpenFile, keeping known: [RecordedFragment]? = nil) throws(CallFailure) {
     let file = MovieBoxes(open)
     let boxes = file.boxes()
     guard let head = boxes.first(where: { $0.type == BoxType.movie }), head.byteCount >= 16,
       head.headBytes == 8, let bytes = file.bytes(of: head)
-    else { throw SystemError("find the index of", open.path, EINVAL) }
+    else { throw CallFailure("find the index of", open.path, EINVAL) }
     // The `ftyp` box stays in place, so the index is written for the container that `ftyp` names.
     let type = boxes.first { $0.type == BoxType.fileType }
     let brand = type.map { file.file.read(4, at: $0.start + $0.headBytes) } ?? []
@@ -62,7 +62,7 @@ package struct MovieFinalizer: ~Copyable {
     var firstTicks: [Int64] = []
     for box in Box.list(in: bytes, from: 8, to: bytes.count) where box.type == BoxType.track {
       guard var track = MovieTrack(box, in: bytes) else {
-        throw SystemError("find the index of", open.path, EINVAL)
+        throw CallFailure("find the index of", open.path, EINVAL)
       }
       track.isMade = true
       tracks.append(Track(description: track))
@@ -99,11 +99,11 @@ package struct MovieFinalizer: ~Copyable {
   ///   - tags: The tags of the plain file.
   ///   - chapters: The titles and starts of the plain file's chapters, in microseconds.
   /// - Returns: The number of samples of each track in the plain file.
-  /// - Throws: `SystemError` with the operation "write to". The fragmented file then stays unchanged and
+  /// - Throws: `CallFailure` with the operation "write to". The fragmented file then stays unchanged and
   ///   playable.
   package consuming func finish(
     ends: [TrackEnd], tags: [String: String], chapters: [(title: String, start: Int64)]
-  ) throws(SystemError) -> [Int64] {
+  ) throws(CallFailure) -> [Int64] {
     var movie = MovieIndex(container, timescale: Self.timescale)
     movie.tags = tags
     movie.chapterList = chapters

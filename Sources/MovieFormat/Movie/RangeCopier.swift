@@ -47,14 +47,14 @@ package struct RangeCopier: ~Copyable {
     self.sources = sources
   }
 
-  mutating func append(_ bytes: [UInt8]) throws(SystemError) {
+  mutating func append(_ bytes: [UInt8]) throws(CallFailure) {
     let result = bytes.withUnsafeBytes { bytes in
-      Result { () throws(SystemError) in try append(bytes) }
+      Result { () throws(CallFailure) in try append(bytes) }
     }
     try result.get()
   }
 
-  mutating func append(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
+  mutating func append(_ bytes: UnsafeRawBufferPointer) throws(CallFailure) {
     try copyRun()
     let isLarge = bytes.count >= Self.bufferBytes / 2
     if isLarge || buffer.count + bytes.count > Self.bufferBytes { try writeBuffer() }
@@ -67,7 +67,7 @@ package struct RangeCopier: ~Copyable {
     byteCount += Int64(bytes.count)
   }
 
-  private mutating func writeBuffer() throws(SystemError) {
+  private mutating func writeBuffer() throws(CallFailure) {
     guard !buffer.isEmpty else { return }
     try file.write(buffer, at: byteCount - Int64(buffer.count))
     buffer.removeAll(keepingCapacity: true)
@@ -76,7 +76,7 @@ package struct RangeCopier: ~Copyable {
   /// Leaves a gap before a range of a source, if its blocks can then be shared.
   ///
   /// `runBytes` returns the size of the range, at least up to ``shareableRunBytes``.
-  mutating func align(_ source: Int, _ start: Int64, runBytes: () -> Int64) throws(SystemError) {
+  mutating func align(_ source: Int, _ start: Int64, runBytes: () -> Int64) throws(CallFailure) {
     guard let block = blockBytes[source], !isNext(source, start),
       runBytes() >= Self.shareableRunBytes
     else { return }
@@ -85,7 +85,7 @@ package struct RangeCopier: ~Copyable {
   }
 
   /// Leaves a gap of `count` bytes, which read as zeros.
-  mutating func skip(_ count: Int) throws(SystemError) {
+  mutating func skip(_ count: Int) throws(CallFailure) {
     try flush()
     byteCount += Int64(count)
   }
@@ -94,7 +94,7 @@ package struct RangeCopier: ~Copyable {
     run.map { $0.source == source && $0.start + $0.count == start } ?? false
   }
 
-  mutating func copy(_ count: Int64, from source: Int, at start: Int64) throws(SystemError) {
+  mutating func copy(_ count: Int64, from source: Int, at start: Int64) throws(CallFailure) {
     if isNext(source, start) {
       run?.count += count
     } else {
@@ -109,12 +109,12 @@ package struct RangeCopier: ~Copyable {
   }
 
   /// Copies the pending range of source bytes, or only the first `limit` bytes of this range.
-  private mutating func copyRun(upTo limit: Int64? = nil) throws(SystemError) {
+  private mutating func copyRun(upTo limit: Int64? = nil) throws(CallFailure) {
     guard let run else { return }
     let (source, count) = (sources[run.source], limit ?? run.count)
     let copied = try file.copy(
       count, from: source, at: run.start, to: run.target, blockBytes: blockBytes[run.source])
-    guard copied == count else { throw SystemError("read all packets of", source.path, EIO) }
+    guard copied == count else { throw CallFailure("read all packets of", source.path, EIO) }
     self.run =
       count == run.count
       ? nil
@@ -124,17 +124,17 @@ package struct RangeCopier: ~Copyable {
   }
 
   /// Writes all bytes that are still pending.
-  mutating func flush() throws(SystemError) {
+  mutating func flush() throws(CallFailure) {
     try copyRun()
     try writeBuffer()
   }
 
   /// Reports errors that the file system has not reported yet.
-  mutating func close() throws(SystemError) {
+  mutating func close() throws(CallFailure) {
     // Some file systems, such as NFS, report a full disk only when a file descriptor is closed.
     let copy = dup(file.file.descriptor)
     guard copy < 0 || Glibc.close(copy) == 0 || errno == EINTR else {
-      throw SystemError("close", file.path, errno)
+      throw CallFailure("close", file.path, errno)
     }
   }
 }

@@ -62,10 +62,10 @@ final class PhotoChannel: Sendable {
       capacity: FrameQueue.byteCount(
         largestFrame: camera.maximumByteCount, frameRate: camera.negotiatedFrameRate),
       largestFrame: camera.maximumByteCount)
-    do throws(SystemError) {
+    do throws(CallFailure) {
       requests = try SPSCRing(capacity: 4 * Self.maximumPending)
       selections = try SPSCRing(capacity: (1 << 13) + Self.reserve, takesMemoryNow: false)
-    } catch { throw MediaError(exhausted: error) }
+    } catch { throw MediaError(error, at: .resources) }
   }
 
   /// Whether the camera's stream has ended.

@@ -74,7 +74,7 @@ public final class PhotoOutput: FrameOutput {
   /// The formats in which these frames can be stored with the output's encoders.
   private func formats(for subType: MediaSubType) -> [PhotoFormat] {
     PhotoFormat.available(for: subType).filter { format in
-      format != .heic || processor.encoders.contains { $0.format == format }
+      format != .heic || processor.hasEncoder(of: format)
     }
   }
 
@@ -85,13 +85,13 @@ public final class PhotoOutput: FrameOutput {
   ///
   /// A slow consumer gets only the newest value.
   public var captureReadinessChanges: some AsyncSequence<PhotoReadiness, Never> & Sendable {
-    processor.readinessChanges.events()
+    processor.readinessChanges()
   }
 
   /// The events of all captures from the time of this call.
   ///
   /// Each iteration buffers the newest 256 events. ``PhotoCapture/events`` loses no event.
-  public var events: some AsyncSequence<PhotoEvent, Never> & Sendable { processor.events.events() }
+  public var events: some AsyncSequence<PhotoEvent, Never> & Sendable { processor.events() }
 
   /// Requests photos and returns at once.
   ///
@@ -234,23 +234,19 @@ public final class PhotoOutput: FrameOutput {
     else { return nil }
     options.isAlone.store(session?.outputs.count == 1, ordering: .relaxed)
     processor.livePhotos?.begin()
-    let result = state.withLock { state in
-      Result { () throws(MediaError) -> PhotoSink in
-        let identifier = ObjectIdentifier(connection.gate)
-        // If the device was reopened or its stream has ended, the sink is no longer used.
-        if let (known, sink) = state.sink, known == identifier, !sink.isOver,
-          sink.channel.source.pool === camera.pool
-        {
-          return sink
-        }
-        let channel = try PhotoChannel(camera, connection.geometry, wake: processor.wake)
-        try processor.begin(channel)
-        let sink = PhotoSink(channel, gate: connection.gate, options: options)
-        state.sink = (identifier, sink)
+    return try state.withLock { (state) throws(MediaError) -> PhotoSink in
+      let identifier = ObjectIdentifier(connection.gate)
+      // If the device was reopened or its stream has ended, the sink is no longer used.
+      if let (known, sink) = state.sink, known == identifier, !sink.isOver,
+        sink.channel.source.pool === camera.pool
+      {
         return sink
       }
+      let channel = try processor.begin(camera, connection.geometry)
+      let sink = PhotoSink(channel, gate: connection.gate, options: options)
+      state.sink = (identifier, sink)
+      return sink
     }
-    return try result.get()
   }
 
   package func canTransform(_ format: FormatDescription) -> Bool {
@@ -285,5 +281,119 @@ private final class Inbox: Sendable {
   func take() -> PhotoEvent {
     arrived.wait()
     return events.withLock { $0.removeFirst() }
+  }
+}
+
+extension PhotoOutput {
+  /// The flash modes that the connected camera supports.
+  ///
+  /// Contains only `.off` if no camera is connected, or the camera has no light. Blocks while the
+  /// camera's controls are read.
+  public var supportedFlashModes: [FlashMode] {
+    guard let device = connection?.camera?.device, device.kind == .v4l2,
+      let controls = try? PhotoControls(device), controls.hasLight
+    else { return [.off] }
+    return FlashMode.allCases
+  }
+
+  /// Returns the camera settings that the photos require.
+  ///
+  /// Returns nil if no setting must be changed.
+  ///
+  /// - Throws: `MediaError` with `.controlNotSupported` if the camera lacks a control.
+  func preparation(
+    for settings: PhotoSettings, of camera: DeviceInput
+  ) throws(MediaError) -> PhotoPreparation? {
+    var preparation = PhotoPreparation()
+    preparation.controls = try controls(for: settings, of: camera)
+    if settings.isHighResolutionPhotoEnabled, let session {
+      preparation.stillMode = try StillMode(of: camera, in: session, for: settings.format)
+    }
+    return preparation.isEmpty ? nil : preparation
+  }
+
+  /// Returns the exposure and light controls of a camera.
+  ///
+  /// Returns nil if the capture does not change them.
+  ///
+  /// - Throws: `MediaError` with `.controlNotSupported` if the camera lacks a control.
+  private func controls(
+    for settings: PhotoSettings, of camera: DeviceInput
+  ) throws(MediaError) -> PhotoControls? {
+    guard settings.flashMode != .off || !settings.bracket.isEmpty else { return nil }
+    guard camera.device.kind == .v4l2 else {
+      // On a camera without a light, the automatic flash mode has no effect.
+      guard settings.flashMode == .on || !settings.bracket.isEmpty else { return nil }
+      throw PhotoControls.missing(settings.bracket.isEmpty ? "light" : "exposure controls")
+    }
+    let controls = try PhotoControls(camera.device)
+    try controls.check(settings.bracket)
+    if settings.flashMode == .on, !controls.hasLight { throw PhotoControls.missing("light") }
+    return controls
+  }
+}
+
+extension PhotoOutput {
+  /// Whether the connected camera's frames can be stored as Live Photos.
+  public var isLivePhotoCaptureSupported: Bool { !availablePhotoFormats.isEmpty }
+
+  /// Whether Live Photos can be requested.
+  public var isLivePhotoCaptureEnabled: Bool { processor.livePhotos != nil }
+
+  /// Enables or disables Live Photos.
+  ///
+  /// While Live Photos are enabled, the session has an additional movie output, which keeps the
+  /// last 1.5 s of frames and audio in memory. In the first 1.5 s of the session, the movie of a
+  /// Live Photo starts less than 1.5 s before the photo. Disable Live Photos before you remove this
+  /// output from its session. Movies in progress then end early.
+  ///
+  /// - Throws: `MediaError` with `.notConnected` if the output belongs to no session with a camera,
+  ///   or `.badConfiguration` if the session rejects the movie output.
+  public func setLivePhotoCaptureEnabled(_ isEnabled: Bool) throws(MediaError) {
+    guard isEnabled != isLivePhotoCaptureEnabled else { return }
+    guard isEnabled else {
+      let recorder = processor.livePhotos
+      processor.livePhotos = nil
+      recorder?.end()
+      if let recorder { session?.removeOutput(recorder.output) }
+      return
+    }
+    guard let session, isLivePhotoCaptureSupported else {
+      throw MediaError(
+        .notConnected, "Live Photos need a camera whose frames can be stored as photos",
+        recovery: "add the output to a session with a camera first")
+    }
+    let recorder = LivePhotoRecorder { [weak processor, options] ring in
+      let start: Int64? =
+        switch ring {
+        case .empty: nil
+        case .filling: processor?.now
+        // A photo does not wait for a movie that cannot be recorded.
+        case .failed: .min
+        }
+      options.ringStart.store(start ?? .max, ordering: .relaxed)
+    } didEnd: { [weak processor] request, result in
+      processor?.endMovie(request, result)
+    }
+    try session.addOutput(recorder.output)
+    processor.livePhotos = recorder
+    if session.isRunning { recorder.begin() }
+  }
+
+  /// The number of Live Photos whose movies are being recorded.
+  public var livePhotosInProgressCount: Int { processor.livePhotos?.count ?? 0 }
+
+  /// Sets the rotation, mirroring and zoom of the movies to those of the photos.
+  func alignMovies(with connection: CaptureConnection) {
+    guard let recorder = processor.livePhotos,
+      let movie = session?.connections.first(where: {
+        $0.output === recorder.output && $0.mediaType == .video
+      })
+    else { return }
+    // Both connections support the same settings, so this does not fail.
+    try? movie.setVideoRotationAngle(connection.videoRotationAngle)
+    movie.automaticallyAdjustsVideoMirroring = false
+    try? movie.setVideoMirrored(connection.isVideoMirrored)
+    try? movie.setVideoScaleAndCropFactor(connection.videoScaleAndCropFactor)
   }
 }

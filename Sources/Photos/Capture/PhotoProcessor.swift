@@ -2,10 +2,12 @@
 
 import Dispatch
 import FoundationEssentials
+import Glibc
 import OvercrankCapture
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankRecording
 import Synchronization
 
 /// Encodes and writes the chosen frames on a separate thread, and reports the life cycles of
@@ -20,7 +22,7 @@ final class PhotoProcessor: Sendable {
   }
 
   /// The state of a capture that has not ended.
-  struct Record {
+  private struct Record {
     let settings: PhotoSettings
     let resolved: ResolvedPhotoSettings
     /// The rotation of the connection to the camera when the capture was requested.
@@ -45,7 +47,7 @@ final class PhotoProcessor: Sendable {
     var error: MediaError?
   }
 
-  struct State {
+  private struct State {
     var channels: [PhotoChannel] = []
     var records: [Int64: Record] = [:]
     var hasThread = false
@@ -58,31 +60,41 @@ final class PhotoProcessor: Sendable {
   }
 
   /// Signaled for each message from a capture thread, at the end of a stream, and by ``stop()``.
-  let wake = DispatchSemaphore(value: 0)
-  let events = EventHub<PhotoEvent>()
-  let readinessChanges = EventHub<PhotoReadiness>(capacity: 1)
-  let state = Mutex(State())
+  private let wake = DispatchSemaphore(value: 0)
+  private let hub = EventHub<PhotoEvent>()
+  private let readinessHub = EventHub<PhotoReadiness>(capacity: 1)
+  private let state = Mutex(State())
   private let sentReadiness = Mutex(PhotoReadiness.sessionNotRunning)
   /// The encoders of formats that need an additional library.
-  let encoders: [any PhotoEncoder]
+  private let encoders: [any PhotoEncoder]
 
   init(encoders: [any PhotoEncoder]) { self.encoders = encoders }
 
   // MARK: - On any thread
 
-  /// Processes the frames of a stream, after the frames of earlier streams.
+  /// The events of all captures that occur after this call.
+  func events() -> AsyncStream<PhotoEvent> { hub.events() }
+
+  /// The changes of the readiness after this call.
+  func readinessChanges() -> AsyncStream<PhotoReadiness> { readinessHub.events() }
+
+  /// Whether an encoder with an additional library writes a format.
+  func hasEncoder(of format: PhotoFormat) -> Bool { encoders.contains { $0.format == format } }
+
+  /// Creates a channel for a stream, whose frames are processed after those of earlier streams.
   ///
-  /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
-  func begin(_ channel: PhotoChannel) throws(MediaError) {
-    let result = state.withLock { state in
-      Result { () throws(MediaError) in
-        if !state.hasThread { try BlockingThread.started { [self] in run() }.detach() }
-        state.hasThread = true
-        state.channels.append(channel)
-      }
+  /// - Throws: `MediaError` with `.outOfMemory` if memory or a thread is unavailable.
+  func begin(
+    _ camera: DeviceInput, _ geometry: ConnectionGeometry
+  ) throws(MediaError) -> PhotoChannel {
+    let channel = try PhotoChannel(camera, geometry, wake: wake)
+    try state.withLock { (state) throws(MediaError) in
+      if !state.hasThread { try BlockingThread.started { [self] in run() }.detach() }
+      state.hasThread = true
+      state.channels.append(channel)
     }
-    try result.get()
     updateReadiness()
+    return channel
   }
 
   /// Ends the encoding thread after it has processed the selected frames.
@@ -115,14 +127,14 @@ final class PhotoProcessor: Sendable {
     return channel.queue.isNearlyFull ? .notReadyWaitingForProcessing : .ready
   }
 
-  func updateReadiness() {
+  private func updateReadiness() {
     // Only one thread at a time may compute and send the readiness, so that the value sent last is
     // the current one.
     sentReadiness.withLock { sent in
       let new = readiness
       guard sent != new else { return }
       sent = new
-      readinessChanges.send(new)
+      readinessHub.send(new)
     }
   }
 
@@ -211,9 +223,9 @@ final class PhotoProcessor: Sendable {
   /// The numbers of the captures that are pending.
   var pendingIDs: [Int64] { state.withLock { $0.records.keys.sorted() } }
 
-  func send(_ event: PhotoEvent) {
+  private func send(_ event: PhotoEvent) {
     state.withLock { $0.records[event.id]?.listener }?(event)
-    events.send(event)
+    hub.send(event)
   }
 
   // MARK: - On the encoding thread
@@ -315,4 +327,190 @@ extension MediaError {
       .notConnected, "photo \(id): the output is not connected to a running camera",
       recovery: "add it to a session with a camera, and start the session")
   }
+}
+
+extension PhotoProcessor {
+  /// Ends a capture early, unless all its photos have already ended.
+  func end(_ id: Int64, takenCount: Int, _ end: PhotoEnd) {
+    guard let record = state.withLock({ $0.records[id] }), record.photosEnded == nil else { return }
+    let settings = record.settings
+    let isEndless = settings.photoCount == .max && takenCount > 0
+    let total = settings.photoCount == .max ? "" : "of \(settings.expectedPhotoCount) "
+    let taken = "photo \(id): \(takenCount) \(total)taken"
+    let error: MediaError?
+    switch end {
+    case .stopped:
+      error = takenCount > 0 ? nil : MediaError(.cancelled, "photo \(id) was cancelled")
+    case .failed(let problem): error = problem
+    case .memoryFull:
+      error = MediaError(
+        .outOfMemory, "\(taken), because the memory for frames is full",
+        recovery: Recovery("take fewer photos, or choose a smaller format", .change(.format)))
+    case .streamEnded(let reason, let cause):
+      error =
+        cause.map {
+          MediaError($0.code, "\(taken): \($0.message)", recovery: $0.recovery, cause: $0.cause)
+        }
+        ?? (isEndless
+          ? nil
+          : MediaError(
+            .notConnected, "\(taken), because the camera stopped (\(reason.rawValue))",
+            recovery: "start the session again"))
+    }
+    if error == nil { send(.didCapturePhoto(id: id)) }
+    endPhotos(id, error)
+  }
+
+  /// Ends the photos of a capture, and the capture itself if nothing else remains.
+  private func endPhotos(_ id: Int64, _ error: MediaError?) {
+    let open = state.withLock { state -> Record? in
+      guard let record = state.records[id], !record.openEnds.isEmpty else { return nil }
+      guard record.photosEnded == nil else { return record }
+      state.records[id]?.photosEnded = error.map { .failure($0) } ?? .success(())
+      // Only the first error of a capture is reported.
+      if record.error == nil { state.records[id]?.error = error }
+      return record
+    }
+    guard let open else { return finish(id, error) }
+    // Wakes the thread of the capture, which then restores the camera's settings.
+    open.controlled?.noteProgress()
+  }
+
+  /// Records the end of a part of a capture that may end after the photos, such as a movie.
+  func endWait(for id: Int64, _ end: LateEnd) {
+    let ended = state.withLock { state -> Result<Void, MediaError>? in
+      state.records[id]?.openEnds.remove(end)
+      guard let record = state.records[id], record.openEnds.isEmpty else { return nil }
+      return record.photosEnded
+    }
+    switch ended {
+    case .success: finish(id, nil)
+    case .failure(let error): finish(id, error)
+    case nil: break
+    }
+  }
+
+  /// Ends a capture, and sends its last event.
+  private func finish(_ id: Int64, _ error: MediaError?) {
+    let record = state.withLock { $0.records.removeValue(forKey: id) }
+    guard let record else { return }
+    record.controlled?.noteProgress()
+    let event = PhotoEvent.didFinishCapture(id: id, error: record.error ?? error)
+    // The record of the capture is already removed, so that a program that waits for this event can
+    // request the next capture at once.
+    record.listener(event)
+    hub.send(event)
+    updateReadiness()
+  }
+}
+
+extension PhotoProcessor {
+  /// The recorder of Live Photo movies; nil while Live Photos are disabled.
+  var livePhotos: LivePhotoRecorder? {
+    get { state.withLock { $0.livePhotos } }
+    set { state.withLock { $0.livePhotos = newValue } }
+  }
+
+  /// The result of storing a Live Photo's photo.
+  private enum PhotoStorage {
+    /// The photo is stored in a file, or in memory if `path` is nil.
+    case stored(path: String?)
+    case lost
+  }
+
+  /// A movie that has ended, and its result.
+  private struct EndedMovie {
+    let request: LivePhotoRecorder.Request
+    let report: Result<RecordingReport, MediaError>
+  }
+
+  /// Starts the movie of a photo that is not stored yet.
+  private func beginMovie(
+    of photo: Photo, _ time: Int64, _ identifier: String, _ settings: PhotoSettings
+  ) {
+    let id = photo.uniqueID
+    guard let live = settings.livePhoto,
+      let path = live.moviePath ?? photo.path.map({ "\($0.withoutExtension).mov" })
+    else { return }
+    let recorder = state.withLock { state in
+      state.records[id]?.openEnds.insert(.movie)
+      return state.livePhotos
+    }
+    let request = LivePhotoRecorder.Request(
+      id: id, time: time, contentIdentifier: identifier, moviePath: path,
+      overwrites: settings.destination.overwrites,
+      embedsMovie: live.embedsMovie && photo.format == .jpeg, xmp: settings.xmp)
+    guard let recorder else {
+      return endMovie(
+        request,
+        .failure(MediaError(.cancelled, "photo \(id): Live Photos have been disabled")))
+    }
+    recorder.record(request)
+  }
+
+  /// Finishes a movie, or keeps its result until the photo is stored.
+  ///
+  /// Called on the recorder's thread.
+  func endMovie(
+    _ request: LivePhotoRecorder.Request, _ report: Result<RecordingReport, MediaError>
+  ) {
+    let ended = EndedMovie(request: request, report: report)
+    let isReady = state.withLock { state in
+      if state.records[request.id]?.storage != nil { return true }
+      state.records[request.id]?.endedMovie = ended
+      return false
+    }
+    if isReady { finish(ended) }
+  }
+
+  /// Records whether the photo of a movie was stored.
+  ///
+  /// - Parameters:
+  ///   - id: The number that identifies the capture.
+  ///   - photo: The stored photo, or nil if it could not be stored.
+  private func endPhotoOfMovie(_ id: Int64, _ photo: Photo?) {
+    let ended = state.withLock { state in
+      state.records[id]?.storage = photo.map { .stored(path: $0.path) } ?? .lost
+      return state.records[id]?.endedMovie.take()
+    }
+    if let ended { finish(ended) }
+  }
+
+  /// Finishes a movie after its photo has been stored or has failed.
+  private func finish(_ ended: EndedMovie) {
+    let (request, id) = (ended.request, ended.request.id)
+    let storage = state.withLock { $0.records[id]?.storage }
+    let result = Result { () throws(MediaError) in
+      let report = try ended.report.get()
+      guard case .stored(let photoPath) = storage else {
+        // The photo is missing, so the movie is removed.
+        unlink(report.path.systemPath)
+        throw MediaError(.cancelled, "photo \(id) was not stored, so its movie was removed")
+      }
+      if let problem = report.problem { throw problem }
+      let time = report.trigger?.time ?? .zero
+      let target = request.embedsMovie ? photoPath : nil
+      if let target {
+        try MotionPhotoFile.append(movie: report.path, to: target, at: time, request.xmp)
+      }
+      return LivePhotoMovie(
+        path: report.path, contentIdentifier: request.contentIdentifier, duration: report.duration,
+        photoDisplayTime: time, isEmbedded: target != nil)
+    }
+    if case .failure(let error) = result { note(error, of: id) }
+    send(.didFinishLivePhotoMovie(id: id, result))
+    endWait(for: id, .movie)
+  }
+}
+
+extension PhotoProcessor {
+  /// Whether a capture must continue, because it has neither been stopped nor ended.
+  func isWanted(_ id: Int64) -> Bool {
+    state.withLock { state in
+      state.records[id].map { !$0.isStopRequested && $0.photosEnded == nil } ?? false
+    }
+  }
+
+  /// Stores the value of Exif's field `Flash` for the photos of a capture.
+  func setFlash(_ id: Int64, _ value: Int) { state.withLock { $0.records[id]?.flash = value } }
 }

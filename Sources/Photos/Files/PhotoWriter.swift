@@ -16,9 +16,9 @@ final class PhotoWriter {
   /// The length of a thumbnail's longer side in pixels.
   static let thumbnailSide = 160
 
-  let converters = ConverterPool()
+  private let converters = ConverterPool()
   private let encoders: [any PhotoEncoder]
-  var compressor = JPEGCompressor()
+  private var compressor = JPEGCompressor()
 
   init(encoders: [any PhotoEncoder] = []) { self.encoders = encoders }
 
@@ -111,7 +111,7 @@ final class PhotoWriter {
   ) throws(MediaError) -> [UInt8] {
     switch photoFormat {
     case .png:
-      let png = try encoding(format) { () throws(LibAVError) in
+      let png = try encoding(format) { () throws(CallFailure) in
         let image = try self.converters.convert(
           bytes, format, to: .rgb24, magnifiedBy: transform.factor)
         return try image.rotated(by: transform.rotation).pngBytes()
@@ -152,7 +152,7 @@ final class PhotoWriter {
     of bytes: UnsafeRawBufferPointer, _ format: FormatDescription, _ transform: PhotoTransform,
     _ quality: Int, exif: [UInt8], xmp: [UInt8], hasThumbnail: Bool
   ) throws(MediaError) -> PhotoImage {
-    try encoding(format) { () throws(LibAVError) in
+    try encoding(format) { () throws(CallFailure) in
       let image = try self.converters.convert(
         bytes, format, to: PixelFormat(rawValue: "yuvj420p"), magnifiedBy: transform.factor
       ).rotated(by: transform.rotation)
@@ -171,7 +171,7 @@ final class PhotoWriter {
         .notConvertible, "frames of \(format.mediaSubType) are not those of a Bayer sensor",
         recovery: Recovery("choose another format", .change(.format)))
     }
-    let small = try encoding(format) { () throws(LibAVError) in
+    let small = try encoding(format) { () throws(CallFailure) in
       try Self.reduced(
         self.converters.convert(bytes, format, to: .rgb24), to: .rgb24, isFullRange: false)
     }
@@ -188,9 +188,9 @@ final class PhotoWriter {
   }
 
   func encoding<Result>(
-    _ format: FormatDescription, _ body: () throws(LibAVError) -> Result
+    _ format: FormatDescription, _ body: () throws(CallFailure) -> Result
   ) throws(MediaError) -> Result {
-    do throws(LibAVError) { return try body() } catch {
+    do throws(CallFailure) { return try body() } catch {
       throw MediaError(
         .notConvertible, "could not encode a frame: \(error)",
         recovery: Recovery("choose another format", .change(.format)), cause: error.cause)
@@ -214,10 +214,129 @@ final class PhotoWriter {
   static func write(
     _ photo: inout Photo, to path: String, _ overwrites: Bool
   ) throws(MediaError) {
-    do throws(FileCreationError) {
+    do throws(CallFailure) {
       try WholeFile.write(photo.data ?? [], to: path, overwrites: overwrites)
-    } catch { throw MediaError(error) }
+    } catch { throw MediaError(creating: error) }
     photo.path = path
     photo.data = nil
+  }
+}
+
+/// Encodes JPEG images and thumbnails.
+extension PhotoWriter {
+  /// Returns the image as a JPEG file with its thumbnail.
+  ///
+  /// Returns nil if the image is damaged.
+  func jpeg(
+    _ bytes: UnsafeRawBufferPointer, _ format: FormatDescription, _ quality: Int?,
+    factor: Double, hasThumbnail: Bool
+  ) throws(MediaError) -> (file: JPEGFile?, thumbnail: [UInt8]?) {
+    if format.mediaSubType == .codec(.mjpeg), quality == nil, factor == 1 {
+      guard let file = JPEGFile(parsing: bytes) else { return (nil, nil) }
+      // The compressed data is stored even if libav cannot decode it. In this case, only the
+      // thumbnail is missing.
+      guard hasThumbnail else { return (file, nil) }
+      return (file, try? thumbnail(ofJPEG: bytes, format))
+    }
+    return try encoding(format) { () throws(CallFailure) in
+      let frame = try self.converters.convert(
+        bytes, format, to: Self.target(for: format), magnifiedBy: factor)
+      let encoded = try self.encode(frame, quality ?? Self.defaultQuality)
+      let thumbnail = try hasThumbnail ? self.thumbnail(of: frame) : nil
+      return (encoded.withUnsafeBytes { JPEGFile(parsing: $0) }, thumbnail)
+    }
+  }
+
+  private func encode(_ frame: MediaFrame, _ quality: Int) throws(CallFailure) -> [UInt8] {
+    if let image = JPEGCompressor.Image(frame),
+      let bytes = compressor?.compress(image, quality: quality)
+    {
+      return bytes
+    }
+    return try frame.jpegBytes(quantizer: Self.quantizer(quality))
+  }
+
+  /// The pixel format for the JPEG encoder in which the chroma resolution of the frame is kept.
+  private static func target(for format: FormatDescription) -> PixelFormat {
+    let isWide =
+      switch format.mediaSubType {
+      case .codec: true
+      case .pixels(let pixels): LibAVPixelFormat(pixels)?.isWideChroma ?? false
+      }
+    return PixelFormat(rawValue: isWide ? "yuvj422p" : "yuvj420p")
+  }
+
+  /// The quantizer of libav's JPEG encoder that is nearest to a quality on the scale of the
+  /// Independent JPEG Group.
+  ///
+  /// The group's library scales its luma table, whose mean is 57.6. The factor is 50 / quality for
+  /// a quality below 50, and 2 - quality / 50 for a quality of 50 or more. libav scales the table
+  /// of MPEG-1, whose mean is 27.4, by an eighth of the quantizer.
+  static func quantizer(_ quality: Int) -> Int {
+    let scale = quality < 50 ? 50 / Double(quality) : 2 - Double(quality) / 50
+    return max(2, min(31, Int((scale * 57.6 * 8 / 27.4).rounded())))
+  }
+
+  // MARK: - Thumbnails
+
+  private func thumbnail(
+    ofJPEG bytes: UnsafeRawBufferPointer, _ format: FormatDescription
+  ) throws(CallFailure) -> [UInt8]? {
+    // The decoder can skip fine detail, so that it returns a smaller image. That is several times
+    // faster than decoding the whole image.
+    let side = max(format.width, format.height)
+    let reduction = (0...3).last { side >> $0 >= Self.thumbnailSide } ?? 0
+    var decoder = try Decoder(
+      parameters: CodecParameters(
+        videoCodec: "mjpeg", width: format.width, height: format.height),
+      subject: "a photo", threadCount: 1, reduction: reduction)
+    try decoder.send(Packet(copying: bytes, pts: 0, dts: 0, duration: 1, isKeyFrame: true))
+    return try decoder.nextFrame().flatMap { frame throws(CallFailure) in
+      try thumbnail(of: frame)
+    }
+  }
+
+  private func thumbnail(of frame: MediaFrame) throws(CallFailure) -> [UInt8]? {
+    var small = try ThumbnailReducer.reduced(frame, to: Self.thumbnailSide)
+    if small == nil { small = try Self.reduced(frame, to: .yuvj420p, isFullRange: true) }
+    guard let small else { return nil }
+    // The metadata of a JPEG file has at most 64 kB. The thumbnail of a noisy image might exceed
+    // that, so the quality of the thumbnail is reduced if necessary.
+    for quality in [85, 50, 5] {
+      let bytes = try encode(small, quality)
+      if bytes.count < 60_000 { return bytes }
+    }
+    return nil
+  }
+
+  /// Returns the image reduced to the size of a thumbnail.
+  static func reduced(
+    _ frame: MediaFrame, to format: LibAVPixelFormat, isFullRange: Bool
+  ) throws(CallFailure) -> MediaFrame {
+    let side = max(frame.width, frame.height)
+    let shown = min(side, thumbnailSide)
+    var converter = FrameConverter(
+      to: format, isFullRange: isFullRange, width: max(1, frame.width * shown / side),
+      height: max(1, frame.height * shown / side))
+    return try converter.convert(frame)
+  }
+}
+
+extension JPEGCompressor.Image {
+  /// The planes of a full-range frame.
+  ///
+  /// Returns nil for a format or size at which libjpeg-turbo would read beyond the planes.
+  fileprivate init?(_ frame: MediaFrame) {
+    let sampling: JPEGCompressor.ChromaSampling
+    switch frame.pixelFormat {
+    case .yuvj420p: sampling = .yuv420
+    case .yuvj422p: sampling = .yuv422
+    default: return nil
+    }
+    let planes = (0..<3).compactMap { frame.planeData($0).map { UnsafePointer($0) } }
+    guard planes.count == 3, frame.width % 2 == 0, frame.height % 2 == 0 else { return nil }
+    self.init(
+      width: frame.width, height: frame.height, sampling: sampling, planes: planes,
+      bytesPerRow: (0..<3).map(frame.bytesPerRow))
   }
 }

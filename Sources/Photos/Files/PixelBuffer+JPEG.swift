@@ -21,12 +21,9 @@ extension PixelBuffer {
     let metadata = ExifMetadata(exif, location)
     let description = FormatDescription(
       mediaSubType: .pixels(format), width: width, height: height)
-    let result = bytes.withUnsafeBytes { bytes in
-      Result { () throws(MediaError) in
-        try PhotoWriter().data(
-          of: bytes, description, as: .jpeg, quality: quality, metadata, hasThumbnail: true)
-      }
+    return try bytes.span.withUnsafeBytes { (bytes) throws(MediaError) in
+      try PhotoWriter().data(
+        of: bytes, description, as: .jpeg, quality: quality, metadata, hasThumbnail: true)
     }
-    return try result.get()
   }
 }

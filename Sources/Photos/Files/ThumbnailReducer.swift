@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
+import OvercrankMediaCore
 
 /// Reduces images to thumbnails by averaging blocks of pixels.
 ///
@@ -14,8 +15,8 @@ enum ThumbnailReducer {
   ///
   /// - Returns: The reduced image. Nil if the factor would be less than 4, or if the pixel format
   ///   is not one of JPEG.
-  /// - Throws: `LibAVError` if memory is exhausted.
-  static func reduced(_ frame: MediaFrame, to side: Int) throws(LibAVError) -> MediaFrame? {
+  /// - Throws: `CallFailure` if memory is exhausted.
+  static func reduced(_ frame: MediaFrame, to side: Int) throws(CallFailure) -> MediaFrame? {
     let shifts: (x: Int, y: Int)
     switch frame.pixelFormat {
     case .yuvj420p: shifts = (1, 1)

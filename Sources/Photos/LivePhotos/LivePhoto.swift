@@ -111,11 +111,11 @@ public struct LivePhoto: Hashable, Sendable {
     case .embedded(let count):
       let path = photoPath ?? ""
       let directory = getenv("TMPDIR").map { String(systemPath: $0) } ?? "/tmp"
-      do throws(FileCreationError) {
+      do throws(CallFailure) {
         let made = try TemporaryName.create(beside: "\(directory)/movie", TemporaryName.part)
         unlink(made.path.systemPath)
         let copy = OpenFile(adopting: made.descriptor, path: path)
-        do throws(SystemError) {
+        do throws(CallFailure) {
           let photo = try RandomAccessFile(opening: path, forWriting: false)
           let start = photo.count() - count
           let target = RandomAccessFile(copy)
@@ -127,10 +127,10 @@ public struct LivePhoto: Hashable, Sendable {
             done += Int64(bytes.count)
           }
         } catch {
-          throw FileCreationError(path: directory, errorNumber: error.errorNumber, isWriting: true)
+          throw CallFailure.writing(directory, error.number)
         }
         return LivePhotoMovieFile(path: copy.pathToReopen, file: copy)
-      } catch { throw MediaError(error) }
+      } catch { throw MediaError(creating: error) }
     }
   }
 }

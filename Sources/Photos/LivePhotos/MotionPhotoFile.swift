@@ -32,18 +32,18 @@ enum MotionPhotoFile {
     let earlier = XMPPacket(properties: properties).segment
     let rest = photo[exifEnd...]
     let image = rest.starts(with: earlier) ? rest.dropFirst(earlier.count) : rest
-    do throws(FileCreationError) {
+    do throws(CallFailure) {
       try WholeFile.write(
         photo[..<exifEnd] + segment + image + content, to: path, overwrites: true)
-    } catch { throw MediaError(error) }
+    } catch { throw MediaError(creating: error) }
   }
 
   private static func contents(_ path: String) throws(MediaError) -> [UInt8] {
-    do throws(SystemError) {
+    do throws(CallFailure) {
       let file = try RandomAccessFile(opening: path, forWriting: false)
       return file.read(Int(file.count()), at: 0)
     } catch {
-      throw MediaError(FileCreationError(path: path, errorNumber: error.errorNumber))
+      throw MediaError(creating: .creating(path, error.number))
     }
   }
 }

@@ -18,9 +18,9 @@ struct DecodeJob: Sendable {
   /// anyway.
   ///
   /// In reverse playback all of these frames are kept, otherwise at most
-  /// ``PlayerModel/maximumNeighbors``.
+  /// a dozen.
   let neighborCount: Int
-  /// The value of ``PlayerModel/generation`` when the job was made.
+  /// The generation of the ``DecodeSchedule`` when the job was made.
   let generation: Int
 
   var range: ClosedRange<Int> { (frames.first ?? 0)...(frames.last ?? 0) }

@@ -31,7 +31,7 @@ public final class ALSAAudioSink: AudioSink {
   /// - Throws: `MediaError` with `.noAudioOutput` if the device does not exist, is busy, or does not
   ///   support the format.
   public func open(sampleRate: Int, channelCount: Int) throws(MediaError) {
-    do throws(ALSAError) {
+    do throws(CallFailure) {
       let device = try AudioOutputDevice(opening: device)
       let settings = try Self.configure(device, sampleRate, channelCount)
       let opened = Open(device: device, settings: settings)
@@ -44,7 +44,7 @@ public final class ALSAAudioSink: AudioSink {
   /// bits.
   private static func configure(
     _ device: borrowing AudioOutputDevice, _ sampleRate: Int, _ channelCount: Int
-  ) throws(ALSAError) -> AudioSettings {
+  ) throws(CallFailure) -> AudioSettings {
     let period = sampleRate * period / 1000
     func settings(_ layout: SampleLayout) -> AudioSettings {
       AudioSettings(
@@ -83,17 +83,16 @@ public final class ALSAAudioSink: AudioSink {
 
   /// Writes samples to the device.
   public func write(_ samples: [[Float]]) throws(MediaError) -> Bool {
-    let result: Result<Bool, ALSAError> = open.withLock { open in
-      do throws(ALSAError) { return .success(try Self.write(samples, to: &open)) } catch {
-        return .failure(error)
+    do throws(CallFailure) {
+      return try open.withLock { (open) throws(CallFailure) in
+        try Self.write(samples, to: &open)
       }
-    }
-    do throws(ALSAError) { return try result.get() } catch { throw Self.failure(error) }
+    } catch { throw Self.failure(error) }
   }
 
   private static func write(
     _ samples: [[Float]], to open: inout Open?
-  ) throws(ALSAError) -> Bool {
+  ) throws(CallFailure) -> Bool {
     guard let layout = open?.settings.layout else { return true }
     let bytes = InterleavedSamples.bytes(of: samples, layout)
     let count = samples.first?.count ?? 0
@@ -102,13 +101,12 @@ public final class ALSAAudioSink: AudioSink {
     while done < count, attempts < 8 {
       attempts += 1
       let (first, rest) = (done * stride, count - done)
-      let result = bytes.withUnsafeBytes { bytes in
-        Result { () throws(ALSAError) in
-          guard let start = bytes.baseAddress else { return nil as AudioOutputDevice.Progress? }
-          return try open?.device.write(start + first, count: rest)
-        }
+      let progress = try bytes.span.withUnsafeBytes {
+        (bytes) throws(CallFailure) -> AudioOutputDevice.Progress? in
+        guard let start = bytes.baseAddress else { return nil }
+        return try open?.device.write(start + first, count: rest)
       }
-      switch try result.get() {
+      switch progress {
       case .written(let part): done += part
       case .underrun: isContinuous = false
       case nil: return true
@@ -140,10 +138,10 @@ public final class ALSAAudioSink: AudioSink {
     }
   }
 
-  private static func failure(_ error: ALSAError) -> MediaError {
+  private static func failure(_ error: CallFailure) -> MediaError {
     MediaError(
       .noAudioOutput, error.description,
-      recovery: error.reason == .busy
+      recovery: error.kind == .busy
         ? "close the program that plays audio, or play without audio"
         : "connect a sound card, or play without audio", cause: error.cause)
   }

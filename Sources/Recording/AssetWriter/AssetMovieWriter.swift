@@ -4,6 +4,7 @@ import OvercrankCapture
 import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import OvercrankMovieFormat
 
 /// Writes the samples of an ``AssetWriter``'s inputs to one fragmented movie.
@@ -39,14 +40,14 @@ struct AssetMovieWriter: ~Copyable {
   /// Stores a sample that was appended to an input.
   ///
   /// - Returns: `.taken`, or `.corrupt` or `.unshowable` for a sample that cannot be stored.
-  /// - Throws: `LibAVError` if the encoder or the file fails.
+  /// - Throws: `CallFailure` if the encoder or the file fails.
   mutating func store(
     _ bytes: UnsafeRawBufferPointer, _ observation: FrameObservation, track: Int
-  ) throws(LibAVError) -> FrameOutcome {
+  ) throws(CallFailure) -> FrameOutcome {
     let zero = zero ?? observation.microseconds
     let ticks = tracks[track].ticks(atMicroseconds: observation.microseconds &- zero)
     let outcome = try tracks[track].take(bytes, at: ticks) {
-      (bytes, ticks, duration, isKeyFrame) throws(LibAVError) in
+      (bytes, ticks, duration, isKeyFrame) throws(CallFailure) in
       try write(bytes, track: track, ticks: ticks, duration: duration, isKeyFrame: isKeyFrame)
     }
     if outcome == .taken { self.zero = zero }
@@ -59,28 +60,28 @@ struct AssetMovieWriter: ~Copyable {
   }
 
   /// Records a frame of the first track in the journal, from which a recovery rebuilds the ledger.
-  private mutating func note(_ frame: FrameObservation) throws(LibAVError) {
+  private mutating func note(_ frame: FrameObservation) throws(CallFailure) {
     guard movie != nil else { return early.append(frame) }
-    try LibAVError.converting { () throws(SystemError) in try movie?.note(frame) }
+    try CallFailure.converting { () throws(CallFailure) in try movie?.note(frame) }
   }
 
   /// Stores the samples that are still in the encoders, and closes the fragmented file.
   ///
-  /// - Throws: `LibAVError`. The samples stored before stay playable.
-  mutating func finish() throws(LibAVError) {
+  /// - Throws: `CallFailure`. The samples stored before stay playable.
+  mutating func finish() throws(CallFailure) {
     // After an error, the remaining tracks are still finished, to store as many samples as
     // possible.
-    var failure: LibAVError?
+    var failure: CallFailure?
     for track in tracks.indices {
-      do throws(LibAVError) {
+      do throws(CallFailure) {
         try tracks[track].finish {
-          (bytes, ticks, duration, isKeyFrame) throws(LibAVError) in
+          (bytes, ticks, duration, isKeyFrame) throws(CallFailure) in
           try write(bytes, track: track, ticks: ticks, duration: duration, isKeyFrame: isKeyFrame)
         }
       } catch { failure = failure ?? error }
     }
-    do throws(LibAVError) {
-      try LibAVError.converting { () throws(SystemError) in try movie?.finish() }
+    do throws(CallFailure) {
+      try CallFailure.converting { () throws(CallFailure) in try movie?.finish() }
     } catch { failure = failure ?? error }
     if let failure { throw failure }
   }
@@ -90,9 +91,9 @@ struct AssetMovieWriter: ~Copyable {
 
   private mutating func write(
     _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64, duration: Int64, isKeyFrame: Bool
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     if movie == nil { try writeHead(bytes, track: track) }
-    try LibAVError.converting { () throws(SystemError) in
+    try CallFailure.converting { () throws(CallFailure) in
       try movie?.append(
         bytes, track: track, ticks: ticks, duration: duration, isKeyFrame: isKeyFrame)
     }
@@ -102,7 +103,7 @@ struct AssetMovieWriter: ~Copyable {
   /// Writes the header of the file, when the first sample has arrived.
   private mutating func writeHead(
     _ bytes: UnsafeRawBufferPointer, track: Int
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     var head = MovieIndex(MovieContainer(path: file.path) ?? .mov, timescale: 1_000_000)
     head.tags = makeMetadata()
     var heads: [FragmentedMovieWriter.Track] = []
@@ -111,7 +112,7 @@ struct AssetMovieWriter: ~Copyable {
     }
     // A fragment normally lasts 150 ms, but has space for the samples of 250 ms.
     let samples = tracks.reduce(0) { $0 + $1.samplesPerSecond / 4 + 8 }
-    try LibAVError.converting { () throws(SystemError) in
+    try CallFailure.converting { () throws(CallFailure) in
       movie = try FragmentedMovieWriter(
         file, index: head, tracks: heads,
         layout: FragmentedMovieWriter.Layout(fragmentTicks: 150_000, samplesPerFragment: samples))

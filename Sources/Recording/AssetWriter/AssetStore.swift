@@ -14,7 +14,7 @@ import Synchronization
 /// that appends them.
 final class AssetStore: Sendable {
   /// The state of one input of the asset writer.
-  struct InputState {
+  private struct InputState {
     let waits: Bool
     var lastMicroseconds: Int64?
     var count: UInt32 = 0
@@ -24,7 +24,7 @@ final class AssetStore: Sendable {
   /// The state that is read for each sample, protected by a lock.
   ///
   /// The lock is never held while a sample is stored.
-  struct State {
+  private struct State {
     var status = AssetWriter.Status.writing
     var error: MediaError?
     /// Whether the asset writer still accepts samples.
@@ -36,25 +36,25 @@ final class AssetStore: Sendable {
   }
 
   /// The movie file with its writer.
-  struct Writer: ~Copyable {
+  private struct Writer: ~Copyable {
     var file: MovieFile?
     var writer: AssetMovieWriter?
   }
 
-  let path: String
-  let inputs: [AssetWriterInput]
-  let tags: @Sendable () -> [String: String]
-  let state: Mutex<State>
+  private let path: String
+  private let inputs: [AssetWriterInput]
+  private let tags: @Sendable () -> [String: String]
+  private let state: Mutex<State>
   /// Protects `output`.
   ///
   /// A `Mutex` that contains `output` could not store a frame that the caller borrowed.
-  let isStoring = Mutex(())
-  nonisolated(unsafe) var output = Writer()
+  private let isStoring = Mutex(())
+  private nonisolated(unsafe) var output = Writer()
   /// For each input, the queue from which the background thread takes its samples.
   ///
   /// Nil for an input whose samples are stored at once.
-  let queues: [FrameQueue?]
-  let thread = Mutex<BlockingThread?>(nil)
+  private let queues: [FrameQueue?]
+  private let thread = Mutex<BlockingThread?>(nil)
 
   /// The greatest time in microseconds by which an input's last sample may be later than that of
   /// another input.
@@ -85,7 +85,7 @@ final class AssetStore: Sendable {
       State(inputs: inputs.map { InputState(waits: !$0.expectsMediaDataInRealTime) }))
     var (tracks, queues): ([any AssetTrack], [FrameQueue?]) = ([], [])
     for input in inputs {
-      do throws(LibAVError) { tracks.append(try input.source.makeTrack()) } catch {
+      do throws(CallFailure) { tracks.append(try input.source.makeTrack()) } catch {
         throw MediaError(recording: error)
       }
       queues.append(input.expectsMediaDataInRealTime ? try input.source.makeQueue() : nil)
@@ -94,7 +94,7 @@ final class AssetStore: Sendable {
     let file: MovieFile
     do throws(MovieFile.CreationError) {
       file = try MovieFile(creating: path, overwrites: overwrites)
-    } catch { throw MediaError(error) }
+    } catch { throw MediaError(creating: error) }
     output.writer = AssetMovieWriter(into: file.file, tracks: tracks, makeMetadata: tags)
     output.file = consume file
     try startThread()
@@ -266,22 +266,98 @@ final class AssetStore: Sendable {
     _ observation: FrameObservation, _ bytes: UnsafeRawBufferPointer, input: Int
   ) -> MediaError? {
     if let error { return error }
-    let result = isStoring.withLock { _ in
-      Result { () throws(LibAVError) in
+    do throws(CallFailure) {
+      let (outcome, count) = try isStoring.withLock { (_) throws(CallFailure) in
         let outcome = try output.writer?.store(bytes, observation, track: input)
         if outcome == .taken { output.file?.dropReplaced() }
         return (outcome, output.writer?.storedFrameCount ?? 0)
       }
-    }
-    switch result {
-    case .success((.taken, let count)):
+      guard outcome == .taken else { return damage }
       state.withLock { $0.storedCount = count }
       return nil
-    case .success: return damage
-    case .failure(let failure):
-      let error = MediaError(recording: failure)
+    } catch {
+      let error = MediaError(recording: error)
       state.withLock { ($0.status, $0.error) = (.failed, error) }
       return error
+    }
+  }
+}
+
+extension AssetStore {
+  /// Rejects further samples and stores the queued ones.
+  ///
+  /// Returns false if this method was called before.
+  private func close() -> Bool {
+    let wasOpen = state.withLock { state in
+      defer { state.isOpen = false }
+      return state.isOpen
+    }
+    guard wasOpen else { return false }
+    for queue in queues { queue?.close() }
+    thread.withLock { $0.take() }?.join()
+    return true
+  }
+
+  /// Stores the queued samples and finishes the file.
+  ///
+  /// - Throws: `MediaError` for this or an earlier failure.
+  func finish() throws(MediaError) {
+    guard close() else { throw .wrongState("\(path) is already finished or cancelled") }
+    let failure = isStoring.withLock { _ in finishFile() }
+    let error = state.withLock { state in
+      // The first error is reported, since it causes the later ones.
+      state.error = state.error ?? failure
+      state.status = state.error == nil ? .completed : .failed
+      return state.error
+    }
+    if let error { throw error }
+  }
+
+  private func finishFile() -> MediaError? {
+    guard var writer = output.writer.take(), var file = output.file.take() else { return nil }
+    do throws(CallFailure) {
+      try writer.finish()
+      let count = writer.storedFrameCount
+      state.withLock { $0.storedCount = count }
+      guard count > 0 else {
+        file.discard()
+        return MediaError(
+          .nothingStored, "no frame was appended to \(path)", recovery: "append frames first")
+      }
+      file.prepareToFinish()
+      let counts = try RecordedMovie.finish(
+        file.file, ends: writer.endTicks.map { .at($0) }, metadata: tags())
+      guard file.hasItsName else { return MediaError(replacing: file.file) }
+      let readable = zip(counts, inputs).reduce(0) { $0 + ($1.1.mediaType == .video ? $1.0 : 0) }
+      guard readable == count else {
+        return MediaError(
+          .writeFailed, "only \(readable) of \(count) frames of \(path) could be read back",
+          recovery: "check the disk, and write the file again")
+      }
+      return nil
+    } catch {
+      // The file is kept. It is still fragmented and contains the frames stored so far.
+      return MediaError(recording: error)
+    }
+  }
+
+  /// Cancels writing and removes the file.
+  ///
+  /// Does nothing if writing has ended.
+  ///
+  /// After an error, the file is finished with the stored frames instead of being removed.
+  func cancel() {
+    guard error == nil else { return (try? finish()) ?? () }
+    guard close() else { return }
+    state.withLock { $0.status = .cancelled }
+    discard()
+  }
+
+  /// Removes the file.
+  private func discard() {
+    isStoring.withLock { _ in
+      _ = output.writer.take()
+      if let file = output.file.take() { file.discard() }
     }
   }
 }

@@ -24,28 +24,28 @@ protocol AssetTrack: AnyObject {
   ///   - path: The path of the file.
   ///   - bytes: The first sample of the track, or nil if it has not arrived.
   /// - Returns: The description.
-  /// - Throws: `LibAVError` if the parameters are unknown, or the file's container does not support the
+  /// - Throws: `CallFailure` if the parameters are unknown, or the file's container does not support the
   ///   codec.
   func head(
     of path: String, _ bytes: UnsafeRawBufferPointer?
-  ) throws(LibAVError) -> FragmentedMovieWriter.Track
+  ) throws(CallFailure) -> FragmentedMovieWriter.Track
 
   /// Processes an appended sample, and stores all encoded samples that are complete by then.
   ///
   /// - Returns: `.taken`, or `.corrupt` or `.unshowable` for a sample that cannot be stored.
   func take(
     _ bytes: UnsafeRawBufferPointer, at ticks: Int64, _ store: AssetTrackStore
-  ) throws(LibAVError) -> FrameOutcome
+  ) throws(CallFailure) -> FrameOutcome
 
   /// Stores the samples that are still in the track's encoder.
-  func finish(_ store: AssetTrackStore) throws(LibAVError)
+  func finish(_ store: AssetTrackStore) throws(CallFailure)
 }
 
 /// A closure that stores a sample, given its bytes, its time and duration in ticks of the track,
 /// and whether it is a key frame.
 typealias AssetTrackStore = (
   _ bytes: UnsafeRawBufferPointer, _ ticks: Int64, _ duration: Int64, _ isKeyFrame: Bool
-) throws(LibAVError) -> Void
+) throws(CallFailure) -> Void
 
 /// A video track of an asset writer.
 ///
@@ -61,7 +61,7 @@ final class VideoAssetTrack: AssetTrack {
   private let period: Int64
   private(set) var endTicks: Int64 = 0
 
-  init(_ video: AssetTrackSource.Video) throws(LibAVError) {
+  init(_ video: AssetTrackSource.Video) throws(CallFailure) {
     self.video = video
     pipeline = try video.makePipeline()
     parameters = pipeline.parameters
@@ -74,9 +74,9 @@ final class VideoAssetTrack: AssetTrack {
 
   func head(
     of path: String, _ bytes: UnsafeRawBufferPointer?
-  ) throws(LibAVError) -> FragmentedMovieWriter.Track {
+  ) throws(CallFailure) -> FragmentedMovieWriter.Track {
     guard let parameters else {
-      throw LibAVError("find", "the headers of a video track", code: -22)
+      throw CallFailure("find", "the headers of a video track", code: -22)
     }
     return try FragmentedMovieWriter.Track(
       TrackMuxer.Format(
@@ -103,16 +103,16 @@ final class VideoAssetTrack: AssetTrack {
 
   func take(
     _ bytes: UnsafeRawBufferPointer, at ticks: Int64, _ store: AssetTrackStore
-  ) throws(LibAVError) -> FrameOutcome {
-    try pipeline.take(bytes, at: ticks) { (bytes, sample, parameters) throws(LibAVError) in
+  ) throws(CallFailure) -> FrameOutcome {
+    try pipeline.take(bytes, at: ticks) { (bytes, sample, parameters) throws(CallFailure) in
       self.parameters = parameters
       endTicks = sample.time &+ period
       try store(bytes, sample.time, period, sample.isKeyFrame)
     }
   }
 
-  func finish(_ store: AssetTrackStore) throws(LibAVError) {
-    try pipeline.finish { (bytes, sample, parameters) throws(LibAVError) in
+  func finish(_ store: AssetTrackStore) throws(CallFailure) {
+    try pipeline.finish { (bytes, sample, parameters) throws(CallFailure) in
       self.parameters = parameters
       endTicks = sample.time &+ period
       try store(bytes, sample.time, period, sample.isKeyFrame)
@@ -130,7 +130,7 @@ final class SampleAssetTrack: AssetTrack {
   /// it without a gap.
   private let tolerance: Int64
 
-  init(_ format: AudioFormat, _ codec: AudioCodec) throws(LibAVError) {
+  init(_ format: AudioFormat, _ codec: AudioCodec) throws(CallFailure) {
     self.format = format
     blocks = try AudioBlockEncoder(
       codec: codec, sampleRate: format.sampleRate, channelCount: format.channelCount)
@@ -146,13 +146,13 @@ final class SampleAssetTrack: AssetTrack {
 
   func head(
     of path: String, _ bytes: UnsafeRawBufferPointer?
-  ) throws(LibAVError) -> FragmentedMovieWriter.Track {
+  ) throws(CallFailure) -> FragmentedMovieWriter.Track {
     try blocks.head(of: path)
   }
 
   func take(
     _ bytes: UnsafeRawBufferPointer, at ticks: Int64, _ store: AssetTrackStore
-  ) throws(LibAVError) -> FrameOutcome {
+  ) throws(CallFailure) -> FrameOutcome {
     guard !bytes.isEmpty, bytes.count % format.bytesPerSample == 0 else { return .corrupt }
     let count = bytes.count / format.bytesPerSample
     let end = blocks.sampleCount + Int64(blocks.restCount)
@@ -172,7 +172,7 @@ final class SampleAssetTrack: AssetTrack {
   }
 
   /// Stores silence from the end of the samples so far up to the sample with the index `end`.
-  private func fill(upTo end: Int64, _ store: AssetTrackStore) throws(LibAVError) {
+  private func fill(upTo end: Int64, _ store: AssetTrackStore) throws(CallFailure) {
     var missing = end &- blocks.sampleCount &- Int64(blocks.restCount)
     while missing > 0 {
       let count = min(missing, Int64(blocks.blockLength))
@@ -184,23 +184,23 @@ final class SampleAssetTrack: AssetTrack {
     }
   }
 
-  private func encodeBlocks(_ store: AssetTrackStore) throws(LibAVError) {
+  private func encodeBlocks(_ store: AssetTrackStore) throws(CallFailure) {
     while blocks.restCount >= blocks.blockLength {
       try blocks.encode(blocks.blockLength)
       try write(blocks.readyPackets(), store)
     }
   }
 
-  func finish(_ store: AssetTrackStore) throws(LibAVError) {
+  func finish(_ store: AssetTrackStore) throws(CallFailure) {
     if blocks.restCount > 0 { try blocks.encode(blocks.restCount) }
     try write(blocks.flush(), store)
   }
 
-  private func write(_ packets: [Packet], _ store: AssetTrackStore) throws(LibAVError) {
+  private func write(_ packets: [Packet], _ store: AssetTrackStore) throws(CallFailure) {
     for packet in packets {
       guard let time = packet.pts else { continue }
       let duration = packet.duration
-      try packet.withBytes { (bytes) throws(LibAVError) in try store(bytes, time, duration, true) }
+      try packet.withBytes { (bytes) throws(CallFailure) in try store(bytes, time, duration, true) }
     }
   }
 }
@@ -222,7 +222,7 @@ final class PacketAssetTrack: AssetTrack {
 
   func head(
     of path: String, _ bytes: UnsafeRawBufferPointer?
-  ) throws(LibAVError) -> FragmentedMovieWriter.Track {
+  ) throws(CallFailure) -> FragmentedMovieWriter.Track {
     try FragmentedMovieWriter.Track(
       TrackMuxer.Format(
         CodecParameters(packets), in: MovieContainer(path: path) ?? .mov,
@@ -233,7 +233,7 @@ final class PacketAssetTrack: AssetTrack {
 
   func take(
     _ bytes: UnsafeRawBufferPointer, at ticks: Int64, _ store: AssetTrackStore
-  ) throws(LibAVError) -> FrameOutcome {
+  ) throws(CallFailure) -> FrameOutcome {
     guard !bytes.isEmpty, ticks >= 0 else { return .corrupt }
     endTicks = ticks &+ Int64(packets.samplesPerPacket)
     try store(bytes, ticks, Int64(packets.samplesPerPacket), true)

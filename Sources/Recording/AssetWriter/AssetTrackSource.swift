@@ -54,19 +54,19 @@ enum AssetTrackSource: Sendable {
   /// Opens the encoder as a test, so that an unsupported format is rejected when the input is
   /// created.
   private func check() throws(MediaError) {
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       switch self {
       case .video(let video): _ = try video.makePipeline()
       case .samples(let format, let codec):
         guard (8_000...384_000).contains(format.sampleRate) else {
-          throw LibAVError("store", "audio of \(format.sampleRate) Hz", code: -22)
+          throw CallFailure("store", "audio of \(format.sampleRate) Hz", code: -22)
         }
         _ = try AudioBlockEncoder(
           codec: codec, sampleRate: format.sampleRate, channelCount: format.channelCount)
       case .packets(let packets):
         guard (8_000...384_000).contains(packets.sampleRate),
           (1...64).contains(packets.channelCount), (1...65_536).contains(packets.samplesPerPacket)
-        else { throw LibAVError("store", "audio of this format", code: -22) }
+        else { throw CallFailure("store", "audio of this format", code: -22) }
         _ = try CodecParameters(packets)
       }
     } catch {
@@ -91,8 +91,8 @@ enum AssetTrackSource: Sendable {
 
   /// Creates the track of an input.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable.
-  func makeTrack() throws(LibAVError) -> any AssetTrack {
+  /// - Throws: `CallFailure` if memory is unavailable.
+  func makeTrack() throws(CallFailure) -> any AssetTrack {
     switch self {
     case .video(let video): try VideoAssetTrack(video)
     case .samples(let format, let codec): try SampleAssetTrack(format, codec)
@@ -178,7 +178,7 @@ extension AssetTrackSource.Video {
       }
       layout = .raw(pixelFormat, bytesPerRow: format.bytesPerRow)
     }
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       delivery = try FrameDelivery(layout: layout, width: format.width, height: format.height)
     } catch { throw MediaError(recording: error) }
     plan = try VideoPipelinePlan(video, for: delivery)
@@ -190,7 +190,7 @@ extension AssetTrackSource.Video {
   }
 
   /// Opens the pipeline that stores the frames.
-  func makePipeline() throws(LibAVError) -> any VideoPipeline {
+  func makePipeline() throws(CallFailure) -> any VideoPipeline {
     guard case .copy(let codec) = plan else {
       return try plan.makePipeline(for: delivery, frameRate: frameRate)
     }
@@ -199,7 +199,7 @@ extension AssetTrackSource.Video {
 }
 
 extension CodecParameters {
-  convenience init(_ packets: SourceFormat.AudioPackets) throws(LibAVError) {
+  convenience init(_ packets: SourceFormat.AudioPackets) throws(CallFailure) {
     try self.init(
       audioCodec: packets.codec.rawValue, sampleRate: packets.sampleRate,
       channelCount: packets.channelCount, frameSize: packets.samplesPerPacket,

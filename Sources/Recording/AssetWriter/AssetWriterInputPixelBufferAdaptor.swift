@@ -55,9 +55,8 @@ public final class AssetWriterInputPixelBufferAdaptor: Sendable {
         .invalidData, "an image of \(buffer.width)x\(buffer.height) in \(buffer.format.rawValue)",
         recovery: "append images of the adaptor's pool")
     }
-    let result = buffer.bytes.withUnsafeBytes { bytes in
-      Result { () throws(MediaError) in try assetWriterInput.append(bytes: bytes, at: time) }
+    try buffer.bytes.span.withUnsafeBytes { (bytes) throws(MediaError) in
+      try assetWriterInput.append(bytes: bytes, at: time)
     }
-    try result.get()
   }
 }

@@ -29,17 +29,17 @@ final class AlignedMicrophone: AlignedAudio {
   /// Starts at the beginning of the take or, if that is later, at the oldest audio that the tap
   /// still contains.
   ///
-  /// - Throws: `LibAVError` if the resampler cannot be created.
-  init(_ feed: AudioTap, device: String, originMicroseconds: Int64) throws(LibAVError) {
+  /// - Throws: `CallFailure` if the resampler cannot be created.
+  init(_ feed: AudioTap, device: String, originMicroseconds: Int64) throws(CallFailure) {
     let origin = originMicroseconds.saturatingMultiplied(by: 1_000)
     self.feed = feed
     self.device = device
     cursor = feed.cursor(atNanoseconds: origin)
-    do throws(ResamplerError) {
+    do throws(CallFailure) {
       aligner = try AudioAligner(
         rate: feed.format.sampleRate, channelCount: feed.format.channelCount,
         originNanoseconds: origin)
-    } catch { throw LibAVError("correct the clock of", device, code: error.code) }
+    } catch { throw error.attributed(to: "correct the clock of", device) }
     ready = Array(repeating: [], count: feed.format.channelCount)
   }
 
@@ -56,7 +56,7 @@ final class AlignedMicrophone: AlignedAudio {
     return account
   }
 
-  func samplesReady(before end: Int64) throws(LibAVError) -> Int64 {
+  func samplesReady(before end: Int64) throws(CallFailure) -> Int64 {
     try pull(before: end)
     // The video has been stored up to `end`, so the audio up to `end` has usually arrived too. If
     // the video comes from a file, it is stored faster than in real time, and the audio has not
@@ -70,7 +70,7 @@ final class AlignedMicrophone: AlignedAudio {
     return min(end, aligner.outputCount)
   }
 
-  func finish(before end: Int64) throws(LibAVError) {
+  func finish(before end: Int64) throws(CallFailure) {
     try pull(before: end)
     while aligner.outputCount < end,
       feed.wait(for: cursor, milliseconds: Int(Self.timeout) * 1_000)
@@ -87,25 +87,23 @@ final class AlignedMicrophone: AlignedAudio {
   }
 
   /// Aligns the audio that has arrived, up to the output sample `end`.
-  private func pull(before end: Int64) throws(LibAVError) {
+  private func pull(before end: Int64) throws(CallFailure) {
     while aligner.outputCount < end, let piece = feed.read(&cursor) {
       waitsLong = true
-      do throws(ResamplerError) { keep(try aligner.align(piece)) } catch { throw wrapped(error) }
+      do throws(CallFailure) { keep(try aligner.align(piece)) } catch {
+        throw error.attributed(to: "correct the clock of", device)
+      }
     }
   }
 
-  private func fill(before end: Int64, isLast: Bool = false) throws(LibAVError) {
+  private func fill(before end: Int64, isLast: Bool = false) throws(CallFailure) {
     let cause = feed.hasEnded ? RecordedAudioGap.Cause.ended : .late
-    do throws(ResamplerError) {
+    do throws(CallFailure) {
       keep(try aligner.fill(before: end, cause, isLast: isLast))
-    } catch { throw wrapped(error) }
+    } catch { throw error.attributed(to: "correct the clock of", device) }
   }
 
   private func keep(_ samples: [[Float]]) {
     for channel in ready.indices { ready[channel] += samples[channel] }
-  }
-
-  private func wrapped(_ error: ResamplerError) -> LibAVError {
-    LibAVError("correct the clock of", device, code: error.code)
   }
 }

@@ -68,8 +68,8 @@ struct AudioAligner: ~Copyable {
   ///
   /// `origin` is the capture-clock time of the take's first frame, in nanoseconds.
   ///
-  /// - Throws: `ResamplerError` for an unsupported format, or if memory is unavailable.
-  init(rate: Int, channelCount: Int, originNanoseconds origin: Int64) throws(ResamplerError) {
+  /// - Throws: `CallFailure` for an unsupported format, or if memory is unavailable.
+  init(rate: Int, channelCount: Int, originNanoseconds origin: Int64) throws(CallFailure) {
     let resampler = try Resampler(
       steeredAt: Int32(clamping: rate), channelCount: channelCount)
     self.rate = Double(rate)
@@ -99,8 +99,8 @@ struct AudioAligner: ~Copyable {
 
   /// Aligns a block and returns the output samples available so far.
   ///
-  /// - Throws: `ResamplerError` if the resampler fails.
-  mutating func align(_ piece: AudioTap.Piece) throws(ResamplerError) -> [[Float]] {
+  /// - Throws: `CallFailure` if the resampler fails.
+  mutating func align(_ piece: AudioTap.Piece) throws(CallFailure) -> [[Float]] {
     var time = Double(piece.nanoseconds &- originNanoseconds) / 1_000_000_000
     let expected = inputPosition(at: time)
     var cause = piece.interruption.map(RecordedAudioGap.Cause.init) ?? interruption
@@ -137,10 +137,10 @@ struct AudioAligner: ~Copyable {
   ///
   /// `isLast` is true at the end of a file.
   ///
-  /// - Throws: `ResamplerError` if the resampler fails.
+  /// - Throws: `CallFailure` if the resampler fails.
   mutating func fill(
     before end: Int64, _ cause: RecordedAudioGap.Cause, isLast: Bool = false
-  ) throws(ResamplerError) -> [[Float]] {
+  ) throws(CallFailure) -> [[Float]] {
     let start = hasHeard ? outputPosition : 0
     if hasHeard { interruption = cause }
     var output = emptyOutput
@@ -156,7 +156,7 @@ struct AudioAligner: ~Copyable {
   /// Converts a block that directly follows the previous input, and updates the rate correction.
   private mutating func follow(
     _ channels: [[Float]], at time: Double
-  ) throws(ResamplerError) -> [[Float]] {
+  ) throws(CallFailure) -> [[Float]] {
     drift.observe(seconds: time, sampleCount: channels.first?.count ?? 0)
     let error = inputPosition(at: time) - Double(inputCount)
     worstError = max(worstError, abs(error) / rate)
@@ -168,7 +168,7 @@ struct AudioAligner: ~Copyable {
     return try convert(channels)
   }
 
-  private mutating func convert(_ channels: [[Float]]) throws(ResamplerError) -> [[Float]] {
+  private mutating func convert(_ channels: [[Float]]) throws(CallFailure) -> [[Float]] {
     let output = try resampler.convert(channels)
     inputCount += Int64(channels.first?.count ?? 0)
     let early = max(0, -outputCount)
@@ -176,7 +176,7 @@ struct AudioAligner: ~Copyable {
     return early > 0 ? output.map { Array($0.dropFirst(Int(early))) } : output
   }
 
-  private mutating func convertSilence(_ count: Int64) throws(ResamplerError) -> [[Float]] {
+  private mutating func convertSilence(_ count: Int64) throws(CallFailure) -> [[Float]] {
     var output = emptyOutput
     var rest = count
     while rest > 0 {

@@ -39,10 +39,10 @@ struct AudioBlockEncoder: ~Copyable {
   ///   - earlier: The last samples of the previous file, which precede the first sample of this
   ///     one. Without them, a lossy codec starts from silence, and a click is audible between the
   ///     two files.
-  /// - Throws: `LibAVError` if libav lacks the codec, or the codec does not support the format.
+  /// - Throws: `CallFailure` if libav lacks the codec, or the codec does not support the format.
   init(
     codec: AudioCodec, sampleRate: Int, channelCount: Int, after earlier: [[Float]] = []
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     var encoder = try Encoder(
       audioCodec: codec.rawValue, sampleRate: sampleRate, channelCount: channelCount)
     let blockLength = encoder.frameSize > 0 ? encoder.frameSize : 1_024
@@ -64,8 +64,8 @@ struct AudioBlockEncoder: ~Copyable {
 
   /// The description of the track for the file.
   ///
-  /// - Throws: `LibAVError` if the file's container does not support the codec.
-  func head(of path: String) throws(LibAVError) -> FragmentedMovieWriter.Track {
+  /// - Throws: `CallFailure` if the file's container does not support the codec.
+  func head(of path: String) throws(CallFailure) -> FragmentedMovieWriter.Track {
     let parameters = encoder.parameters
     // The description needs no audio data, but the muxer requires a packet with one sample.
     return try FragmentedMovieWriter.Track(
@@ -86,7 +86,7 @@ struct AudioBlockEncoder: ~Copyable {
   /// Encodes the first `count` of the added samples.
   ///
   /// `count` is the block length, or less at the end.
-  mutating func encode(_ count: Int) throws(LibAVError) {
+  mutating func encode(_ count: Int) throws(CallFailure) {
     try encoder.send(audio: rest.map { Array($0.prefix(count)) }, at: sampleCount)
     for channel in rest.indices {
       let encoded = rest[channel].prefix(count)
@@ -103,7 +103,7 @@ struct AudioBlockEncoder: ~Copyable {
   /// The encoder buffers only a few packets, so this is called after each block. Packets of the
   /// previous file's samples are left out, except those that the decoder needs for the first
   /// sample.
-  mutating func readyPackets() throws(LibAVError) -> [Packet] {
+  mutating func readyPackets() throws(CallFailure) -> [Packet] {
     var packets: [Packet] = []
     while let packet = try encoder.nextPacket() {
       if packet.pts.map({ $0 >= -padding }) ?? true { packets.append(packet) }
@@ -112,7 +112,7 @@ struct AudioBlockEncoder: ~Copyable {
   }
 
   /// Flushes the encoder, and returns its last packets.
-  mutating func flush() throws(LibAVError) -> [Packet] {
+  mutating func flush() throws(CallFailure) -> [Packet] {
     var packets = try readyPackets()
     try encoder.send(nil)
     packets += try readyPackets()

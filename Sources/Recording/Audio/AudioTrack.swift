@@ -39,8 +39,8 @@ struct AudioTrack: ~Copyable {
 
   /// The description of the track for the file.
   ///
-  /// - Throws: `LibAVError` if the file's container does not support the codec.
-  func head(of path: String) throws(LibAVError) -> FragmentedMovieWriter.Track {
+  /// - Throws: `CallFailure` if the file's container does not support the codec.
+  func head(of path: String) throws(CallFailure) -> FragmentedMovieWriter.Track {
     try blocks.head(of: path)
   }
 
@@ -50,7 +50,7 @@ struct AudioTrack: ~Copyable {
   /// audio at the end of the previous file, or nil for the first file.
   init(
     source: TakeAudio, codec: AudioCodec, originMicroseconds: Int64, after earlier: Continuation?
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     let audio =
       if let earlier {
         earlier.audio
@@ -107,7 +107,7 @@ struct AudioTrack: ~Copyable {
   /// Encodes the available audio up to a time of the file, in whole blocks.
   ///
   /// Returns the finished packets.
-  mutating func advance(toMicroseconds time: Int64) throws(LibAVError) -> [Packet] {
+  mutating func advance(toMicroseconds time: Int64) throws(CallFailure) -> [Packet] {
     let end = sample(at: time)
     return try encode(upTo: start + (try audio.samplesReady(before: end - start)))
   }
@@ -118,7 +118,7 @@ struct AudioTrack: ~Copyable {
   /// which the take continues, on the capture clock.
   mutating func resume(
     atMicroseconds time: Int64, originMicroseconds origin: Int64
-  ) throws(LibAVError) -> [Packet] {
+  ) throws(CallFailure) -> [Packet] {
     let end = sample(at: time)
     try audio.finish(before: end - start)
     let packets = try encode(upTo: end)
@@ -130,7 +130,7 @@ struct AudioTrack: ~Copyable {
   }
 
   /// Encodes the remaining audio up to the end of the file, and flushes the encoder.
-  mutating func finish(atMicroseconds time: Int64) throws(LibAVError) -> [Packet] {
+  mutating func finish(atMicroseconds time: Int64) throws(CallFailure) -> [Packet] {
     let end = sample(at: time)
     try audio.finish(before: end - start)
     let packets = try encode(upTo: end)
@@ -140,7 +140,7 @@ struct AudioTrack: ~Copyable {
   }
 
   /// Encodes the whole blocks that end at or before the sample `end`.
-  private mutating func encode(upTo end: Int64) throws(LibAVError) -> [Packet] {
+  private mutating func encode(upTo end: Int64) throws(CallFailure) -> [Packet] {
     var packets: [Packet] = []
     // Several blocks may end before `end`, for example if frames were lost.
     while sampleCount + Int64(blocks.blockLength) <= end {
@@ -150,7 +150,7 @@ struct AudioTrack: ~Copyable {
     return packets
   }
 
-  private mutating func encode(_ count: Int) throws(LibAVError) {
+  private mutating func encode(_ count: Int) throws(CallFailure) {
     blocks.keep(audio.take(max(0, count - blocks.restCount)))
     try blocks.encode(count)
   }

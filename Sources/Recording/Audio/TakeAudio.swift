@@ -77,7 +77,7 @@ struct TakeAudio: Sendable {
 
   /// Whether the encoder of a codec supports the audio format.
   private func suits(_ codec: AudioCodec) -> Bool {
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       _ = try Encoder(
         audioCodec: codec.rawValue, sampleRate: sampleRate, channelCount: channelCount)
       return true
@@ -104,8 +104,8 @@ struct TakeAudio: Sendable {
   ///
   /// `origin` is the time of the take's first frame on the capture clock.
   ///
-  /// - Throws: `LibAVError` if memory is unavailable.
-  func aligned(fromMicroseconds origin: Int64) throws(LibAVError) -> any AlignedAudio {
+  /// - Throws: `CallFailure` if memory is unavailable.
+  func aligned(fromMicroseconds origin: Int64) throws(CallFailure) -> any AlignedAudio {
     guard let known else {
       return try AlignedMicrophone(feed, device: device, originMicroseconds: origin)
     }
@@ -125,16 +125,16 @@ protocol AlignedAudio: AnyObject {
   /// The number of samples that ``take(_:)`` can return now, without those at or after sample
   /// `end`.
   ///
-  /// - Throws: `LibAVError` if the resampler fails.
-  func samplesReady(before end: Int64) throws(LibAVError) -> Int64
+  /// - Throws: `CallFailure` if the resampler fails.
+  func samplesReady(before end: Int64) throws(CallFailure) -> Int64
 
   /// Removes the next `count` available samples of each channel.
   func take(_ count: Int) -> [[Float]]
 
   /// Waits a limited time for the last samples of the take, and fills the rest with silence.
   ///
-  /// - Throws: `LibAVError` if the resampler fails.
-  func finish(before end: Int64) throws(LibAVError)
+  /// - Throws: `CallFailure` if the resampler fails.
+  func finish(before end: Int64) throws(CallFailure)
 }
 
 /// The audio of the synthetic camera.

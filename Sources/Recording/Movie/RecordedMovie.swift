@@ -12,12 +12,12 @@ enum RecordedMovie {
   /// to read them from the file.
   ///
   /// - Returns: The number of samples of each track in the plain file.
-  /// - Throws: `LibAVError`. The fragmented file then stays unchanged and playable.
+  /// - Throws: `CallFailure`. The fragmented file then stays unchanged and playable.
   static func finish(
     _ file: OpenFile, keeping known: [RecordedFragment]? = nil, ends: [MovieFinalizer.TrackEnd],
     metadata: [String: String], chapters: [(title: String, start: Int64)] = []
-  ) throws(LibAVError) -> [Int64] {
-    try LibAVError.converting { () throws(SystemError) in
+  ) throws(CallFailure) -> [Int64] {
+    try CallFailure.converting { () throws(CallFailure) in
       let movie = try MovieFinalizer(file, keeping: known)
       var tags = metadata
       if let video = movie.tracks.first(where: { $0.kind == .video }) {
@@ -32,7 +32,7 @@ enum RecordedMovie {
 
   /// Whether libavformat can open a file.
   static func canOpen(_ file: OpenFile) -> Bool {
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       _ = try Demuxer(reopening: file, probes: false)
       return true
     } catch { return false }

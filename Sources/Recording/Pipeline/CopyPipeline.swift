@@ -23,7 +23,7 @@ struct CopyPipeline: VideoPipeline {
   ///
   /// `headers` are the parameter sets, or empty if they are unknown. In an H.264 byte stream, they
   /// are then found in the first key frame.
-  init(codec: VideoCodec, delivery: FrameDelivery, headers: [UInt8] = []) throws(LibAVError) {
+  init(codec: VideoCodec, delivery: FrameDelivery, headers: [UInt8] = []) throws(CallFailure) {
     self.codec = codec
     self.delivery = delivery
     let plain = try CodecParameters(
@@ -42,7 +42,7 @@ struct CopyPipeline: VideoPipeline {
 
   mutating func take(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
-  ) throws(LibAVError) -> FrameOutcome {
+  ) throws(CallFailure) -> FrameOutcome {
     // A buffer without a NAL unit contains no image, so it counts as corrupt.
     if codec == .h264, unitLengthSize == nil, !AnnexB.holdsUnit(bytes) { return .corrupt }
     let isKeyFrame = isIntraOnly || holdsKeyFrame(bytes)

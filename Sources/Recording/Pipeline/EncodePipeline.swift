@@ -60,7 +60,7 @@ struct EncodePipeline: VideoPipeline {
 
   init(
     codec: VideoCodec, delivery: FrameDelivery, frameRate: FrameRate, referenceInterval: Int = 1
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     self.delivery = delivery
     isH264 = codec == .h264
     isReordered = referenceInterval > 1
@@ -167,7 +167,7 @@ struct EncodePipeline: VideoPipeline {
 
   mutating func take(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
-  ) throws(LibAVError) -> FrameOutcome {
+  ) throws(CallFailure) -> FrameOutcome {
     if factor != 1 { factors[microseconds] = factor }
     switch delivery.layout {
     case .raw(let format, let bytesPerRow):
@@ -189,7 +189,7 @@ struct EncodePipeline: VideoPipeline {
 
   mutating func prime(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     let packet = try Packet(
       copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: true)
     _ = try decode(packet)
@@ -201,12 +201,12 @@ struct EncodePipeline: VideoPipeline {
   ///
   /// A frame of an unexpected size counts as damaged, because the encoder reads a fixed number of
   /// bytes per frame.
-  private func decode(_ packet: Packet?) throws(LibAVError) -> [MediaFrame]? {
+  private func decode(_ packet: Packet?) throws(CallFailure) -> [MediaFrame]? {
     var frames: [MediaFrame] = []
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       try codecs.decoder?.send(packet)
       while let frame = try codecs.decoder?.nextFrame() { frames.append(frame) }
-    } catch  where error.isInvalidData {
+    } catch  where error.kind == .invalidData {
       return nil
     }
     let isWhole = frames.allSatisfy {
@@ -218,7 +218,7 @@ struct EncodePipeline: VideoPipeline {
     return isWhole && !isMissing ? frames : nil
   }
 
-  mutating func finish(_ store: SampleStore) throws(LibAVError) {
+  mutating func finish(_ store: SampleStore) throws(CallFailure) {
     if codecs.decoder != nil { try encode(try decode(nil) ?? [], store) }
     try codecs.encoder.send(nil)
     try storeReady(store)
@@ -226,7 +226,7 @@ struct EncodePipeline: VideoPipeline {
 
   private mutating func encode(
     _ frames: [MediaFrame], _ store: SampleStore
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     for frame in frames {
       // The decoder may still output lead-in frames. These have negative times and are not stored,
       // because they are decoded only for the later frames that refer to them.
@@ -237,7 +237,7 @@ struct EncodePipeline: VideoPipeline {
 
   private mutating func encode(
     _ frame: MediaFrame, at microseconds: Int64, _ store: SampleStore
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     // The encoder's own key frame interval is a number of frames, so lost frames would lengthen the
     // time between key frames. Key frames are therefore also requested by time.
     let isDue =
@@ -253,21 +253,21 @@ struct EncodePipeline: VideoPipeline {
   /// The frame in the encoder's format, enlarged by the zoom factor.
   private func prepared(
     _ frame: MediaFrame, _ factor: Double?
-  ) throws(LibAVError) -> MediaFrame {
+  ) throws(CallFailure) -> MediaFrame {
     guard let factor else { return try codecs.converter.convert(frame) }
     return try codecs.magnifier.magnify(
       frame, by: factor, to: pixelFormat, isFullRange: pixelFormat.isFullRange,
       width: delivery.width, height: delivery.height)
   }
 
-  private func storeReady(_ store: SampleStore) throws(LibAVError) {
+  private func storeReady(_ store: SampleStore) throws(CallFailure) {
     while let packet = try codecs.encoder.nextPacket() {
       guard let time = packet.pts, let decodeTime = packet.dts,
         isReordered ? decodeTime <= time : decodeTime == time
-      else { throw LibAVError("store", "reordered frames", code: -22) }
+      else { throw CallFailure("store", "reordered frames", code: -22) }
       var sample = VideoSample(time: time, isKeyFrame: packet.isKeyFrame)
       sample.decodeTime = decodeTime
-      try packet.withBytes { (bytes) throws(LibAVError) in
+      try packet.withBytes { (bytes) throws(CallFailure) in
         if isReordered { sample.isDroppable = !AnnexB.isReferenced(bytes) }
         try store(bytes, sample, parameters)
       }

@@ -21,7 +21,7 @@ struct StorePipeline: VideoPipeline {
   /// Creates a pipeline for the camera's format.
   ///
   /// Returns nil if the rows have padding, because the padding must not be stored.
-  init?(delivery: FrameDelivery, frameRate: FrameRate) throws(LibAVError) {
+  init?(delivery: FrameDelivery, frameRate: FrameRate) throws(CallFailure) {
     guard case .raw(let format, let bytesPerRow) = delivery.layout,
       let byteCount = MediaFrame.packedByteCount(
         width: delivery.width, height: delivery.height, pixelFormat: format,
@@ -46,7 +46,7 @@ struct StorePipeline: VideoPipeline {
 
   func take(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
-  ) throws(LibAVError) -> FrameOutcome {
+  ) throws(CallFailure) -> FrameOutcome {
     guard bytes.count >= byteCount else { return .corrupt }
     guard factor == 1 else {
       try storeImage(magnified(bytes), at: microseconds, store)
@@ -58,7 +58,7 @@ struct StorePipeline: VideoPipeline {
     return .taken
   }
 
-  private func magnified(_ bytes: UnsafeRawBufferPointer) throws(LibAVError) -> [UInt8] {
+  private func magnified(_ bytes: UnsafeRawBufferPointer) throws(CallFailure) -> [UInt8] {
     let frame = try MediaFrame.video(
       copying: bytes, width: delivery.width, height: delivery.height, pixelFormat: pixelFormat,
       bytesPerRow: 0)
@@ -70,12 +70,9 @@ struct StorePipeline: VideoPipeline {
 
   private func storeImage(
     _ bytes: [UInt8], at microseconds: Int64, _ store: SampleStore
-  ) throws(LibAVError) {
-    let result = bytes.withUnsafeBytes { bytes in
-      Result { () throws(LibAVError) in
-        try store(bytes, VideoSample(time: microseconds, isKeyFrame: true), parameters)
-      }
+  ) throws(CallFailure) {
+    try bytes.span.withUnsafeBytes { (bytes) throws(CallFailure) in
+      try store(bytes, VideoSample(time: microseconds, isKeyFrame: true), parameters)
     }
-    try result.get()
   }
 }

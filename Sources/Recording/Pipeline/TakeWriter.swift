@@ -149,8 +149,8 @@ struct TakeWriter: ~Copyable {
   /// If the frame was dropped before it reached the writer, only records its outcome.
   ///
   /// - Returns: The outcome of the frame.
-  /// - Throws: `LibAVError` if the encoder or the file fails. The frame then counts as taken.
-  mutating func store(_ frame: QueuedFrame) throws(LibAVError) -> FrameOutcome {
+  /// - Throws: `CallFailure` if the encoder or the file fails. The frame then counts as taken.
+  mutating func store(_ frame: QueuedFrame) throws(CallFailure) -> FrameOutcome {
     var outcome = frame.observation.outcome
     if outcome == .paused {
       pause(atMicroseconds: frame.observation.microseconds)
@@ -162,7 +162,7 @@ struct TakeWriter: ~Copyable {
       return outcome
     }
     let before = (first: first, microseconds: lastMicroseconds)
-    do throws(LibAVError) { outcome = try take(frame) } catch {
+    do throws(CallFailure) { outcome = try take(frame) } catch {
       lastMicroseconds = before.microseconds
       account.record(frame.observation)
       throw error
@@ -181,16 +181,16 @@ struct TakeWriter: ~Copyable {
   /// - Parameters:
   ///   - frames: The frames in order, starting with a key frame.
   ///   - first: The first frame of the take, which is stored next.
-  /// - Throws: `LibAVError` as ``store(_:)`` does.
+  /// - Throws: `CallFailure` as ``store(_:)`` does.
   mutating func lead(
     in frames: [QueuedFrame], to first: FrameObservation
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     self.first = first
     plannedLeadIn = frames.count
     var pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)
     for (index, frame) in frames.enumerated() {
       try pipeline.prime(frame.bytes, at: Int64(index - frames.count)) {
-        (bytes, sample, parameters) throws(LibAVError) in
+        (bytes, sample, parameters) throws(CallFailure) in
         try append(bytes, sample, parameters)
         leadInCount += 1
       }
@@ -208,7 +208,7 @@ struct TakeWriter: ~Copyable {
   }
 
   /// Ends a pause, and continues with the audio from this time on the capture clock.
-  private mutating func resume(atMicroseconds time: Int64) throws(LibAVError) {
+  private mutating func resume(atMicroseconds time: Int64) throws(CallFailure) {
     account.resume(atMicroseconds: time)
     isInterrupted = true
     guard first != nil, let last = pauses.indices.last else { return }
@@ -221,18 +221,18 @@ struct TakeWriter: ~Copyable {
   /// Records the outcome of a frame in the frame account and in the file's ledger.
   private mutating func record(
     _ frame: FrameObservation, _ outcome: FrameOutcome
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     var frame = frame
     frame.outcome = outcome
     account.record(frame)
     if movie == nil {
       early.append(frame)
     } else {
-      try LibAVError.converting { () throws(SystemError) in try movie?.note(frame) }
+      try CallFailure.converting { () throws(CallFailure) in try movie?.note(frame) }
     }
   }
 
-  private mutating func take(_ frame: QueuedFrame) throws(LibAVError) -> FrameOutcome {
+  private mutating func take(_ frame: QueuedFrame) throws(CallFailure) -> FrameOutcome {
     let observation = frame.observation
     if isInterrupted, delivery.layout == .compressed(.h264), !frame.isKeyFrame {
       return .unshowable
@@ -259,7 +259,7 @@ struct TakeWriter: ~Copyable {
       }
     }
     let outcome = try pipeline.take(frame.bytes, at: time) {
-      (bytes, sample, parameters) throws(LibAVError) in
+      (bytes, sample, parameters) throws(CallFailure) in
       try write(bytes, sample, parameters)
     }
     // An H.264 frame before the first key frame cannot be decoded, so the pipeline does not take
@@ -275,30 +275,30 @@ struct TakeWriter: ~Copyable {
   ///
   /// If the process is killed later, a recovery finds these frames.
   ///
-  /// - Throws: `LibAVError` if writing fails.
-  mutating func flush() throws(LibAVError) {
+  /// - Throws: `CallFailure` if writing fails.
+  mutating func flush() throws(CallFailure) {
     try storeValues()
-    try LibAVError.converting { () throws(SystemError) in try movie?.flush() }
+    try CallFailure.converting { () throws(CallFailure) in try movie?.flush() }
   }
 
   /// Stores the frames that are still in the pipeline and closes the fragmented file.
   ///
-  /// - Throws: `LibAVError`. The frames stored before stay playable.
-  mutating func finish() throws(LibAVError) {
+  /// - Throws: `CallFailure`. The frames stored before stay playable.
+  mutating func finish() throws(CallFailure) {
     // After an error, the remaining steps still run to store as much as possible.
-    var failure: LibAVError?
-    do throws(LibAVError) {
+    var failure: CallFailure?
+    do throws(CallFailure) {
       var pipeline = pipeline
-      try pipeline?.finish { (bytes, sample, parameters) throws(LibAVError) in
+      try pipeline?.finish { (bytes, sample, parameters) throws(CallFailure) in
         try write(bytes, sample, parameters)
       }
     } catch { failure = error }
-    do throws(LibAVError) { try storeValues(isEnd: true) } catch { failure = failure ?? error }
-    do throws(LibAVError) { try finishMovie() } catch { failure = failure ?? error }
+    do throws(CallFailure) { try storeValues(isEnd: true) } catch { failure = failure ?? error }
+    do throws(CallFailure) { try finishMovie() } catch { failure = failure ?? error }
     if let failure { throw failure }
   }
 
-  private mutating func finishMovie() throws(LibAVError) {
+  private mutating func finishMovie() throws(CallFailure) {
     guard movie != nil else { return }
     // The last frame lasts one period, plus one period for each frame that is missing after it.
     let missing = account.periodsSinceTaken
@@ -314,15 +314,15 @@ struct TakeWriter: ~Copyable {
     movie?.endLast(
       ofTrack: Self.videoTrack,
       duration: plan.isReordered ? max(1, end &+ decoded) : lastDuration)
-    var failure: LibAVError?
-    do throws(LibAVError) {
+    var failure: CallFailure?
+    do throws(CallFailure) {
       let audio = try audioTrack?.finish(atMicroseconds: end)
       try writeAudio(audio ?? [])
     } catch { failure = error }
     audioSampleCount = audioTrack?.sampleCount ?? 0
     audioAccount = audioTrack?.account
-    do throws(LibAVError) {
-      try LibAVError.converting { () throws(SystemError) in try movie?.finish() }
+    do throws(CallFailure) {
+      try CallFailure.converting { () throws(CallFailure) in try movie?.finish() }
     } catch {
       failure = failure ?? error
     }
@@ -366,9 +366,9 @@ extension TakeWriter {
   /// that frame.
   private mutating func begin(
     _ image: UnsafeRawBufferPointer, _ sample: VideoSample, _ parameters: CodecParameters?
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     guard let parameters, let first else {
-      throw LibAVError("begin", path, code: -22)
+      throw CallFailure("begin", path, code: -22)
     }
     let (ticks, time) = (sample.decodeTime, sample.time)
     let packet = try Packet(
@@ -397,7 +397,7 @@ extension TakeWriter {
       tracks.append(try track.head(of: path))
       audioTrack = consume track
     }
-    try LibAVError.converting { () throws(SystemError) in
+    try CallFailure.converting { () throws(CallFailure) in
       movie = try FragmentedMovieWriter(
         file, index: index, tracks: tracks, layout: layout, reservesSpace: reservesSpace)
       for frame in early { try movie?.note(frame) }
@@ -428,7 +428,7 @@ extension TakeWriter {
 
   private mutating func write(
     _ bytes: UnsafeRawBufferPointer, _ sample: VideoSample, _ parameters: CodecParameters?
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     try append(bytes, sample, parameters)
     storedCount += 1
     frameBytes += Int64(bytes.count)
@@ -441,10 +441,10 @@ extension TakeWriter {
 
   private mutating func append(
     _ bytes: UnsafeRawBufferPointer, _ sample: VideoSample, _ parameters: CodecParameters?
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     if movie == nil { try begin(bytes, sample, parameters) }
     let duration = sample.time < 0 ? 1 : periodMicroseconds
-    try LibAVError.converting { () throws(SystemError) in
+    try CallFailure.converting { () throws(CallFailure) in
       try movie?.append(
         bytes, track: Self.videoTrack, ticks: sample.decodeTime,
         presentationOffset: sample.time &- sample.decodeTime, duration: duration,
@@ -456,7 +456,7 @@ extension TakeWriter {
   /// Stores the metadata values of those frames that are stored already.
   ///
   /// Set `isEnd` after the last frame of the file.
-  private mutating func storeValues(isEnd: Bool = false) throws(LibAVError) {
+  private mutating func storeValues(isEnd: Bool = false) throws(CallFailure) {
     guard !values.waiting.isEmpty, movie != nil else { return }
     let end: PendingValues.End = isEnd ? nextFileStart.map { .file($0) } ?? .take : .none
     // Reordered frames may still be stored between the last ones, so metadata values of the last 32
@@ -464,7 +464,7 @@ extension TakeWriter {
     let stored = values.take(
       times: storedMicroseconds, margin: plan.isReordered ? 32 : 0, clock: account.clock, end: end)
     guard let first = stored.first else { return }
-    _ = try LibAVError.converting { () throws(SystemError) in
+    _ = try CallFailure.converting { () throws(CallFailure) in
       try movie?.attach(TimedValue.encode(stored), ticks: first.ticks)
     }
   }
@@ -476,12 +476,12 @@ extension TakeWriter {
     audioTrack?.continuation(atMicroseconds: endMicroseconds)
   }
 
-  private mutating func writeAudio(_ packets: [Packet]) throws(LibAVError) {
+  private mutating func writeAudio(_ packets: [Packet]) throws(CallFailure) {
     for packet in packets {
       guard let time = packet.pts else { continue }
       let duration = packet.duration
-      try packet.withBytes { (bytes) throws(LibAVError) in
-        try LibAVError.converting { () throws(SystemError) in
+      try packet.withBytes { (bytes) throws(CallFailure) in
+        try CallFailure.converting { () throws(CallFailure) in
           try movie?.append(
             bytes, track: Self.audioTrack, ticks: time, duration: duration, isKeyFrame: true)
         }

@@ -24,13 +24,13 @@ protocol VideoPipeline {
   ///   `.unshowable` if the key frame that the frame depends on is missing.
   mutating func take(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
-  ) throws(LibAVError) -> FrameOutcome
+  ) throws(CallFailure) -> FrameOutcome
 
   /// Processes a lead-in frame: a frame from before the take, which is not shown but is needed to
   /// decode the following frames.
   mutating func prime(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
-  ) throws(LibAVError)
+  ) throws(CallFailure)
 
   /// Sets the factor by which the next frame is enlarged around its center.
   ///
@@ -38,13 +38,13 @@ protocol VideoPipeline {
   mutating func zoom(to factor: Double)
 
   /// Stores the samples that are still in the pipeline.
-  mutating func finish(_ store: SampleStore) throws(LibAVError)
+  mutating func finish(_ store: SampleStore) throws(CallFailure)
 }
 
 /// A closure that stores a sample, given its bytes, its times and the codec parameters.
 typealias SampleStore = (
   _ bytes: UnsafeRawBufferPointer, _ sample: VideoSample, _ parameters: CodecParameters?
-) throws(LibAVError) -> Void
+) throws(CallFailure) -> Void
 
 /// A sample of a video track, without its bytes.
 struct VideoSample {
@@ -70,7 +70,7 @@ extension VideoPipeline {
 
   mutating func prime(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
-  ) throws(LibAVError) {
+  ) throws(CallFailure) {
     _ = try take(bytes, at: microseconds, store)
   }
 
@@ -167,7 +167,7 @@ enum VideoPipelinePlan: Equatable {
 
   func makePipeline(
     for delivery: FrameDelivery, frameRate: FrameRate
-  ) throws(LibAVError) -> any VideoPipeline {
+  ) throws(CallFailure) -> any VideoPipeline {
     switch self {
     case .copy(let codec): return try CopyPipeline(codec: codec, delivery: delivery)
     case .encode(let codec, let interval):

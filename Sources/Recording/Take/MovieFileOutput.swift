@@ -289,7 +289,7 @@ public final class MovieFileOutput: FrameOutput {
     _ body: @escaping @Sendable () throws(MediaError) -> Report
   ) async throws(MediaError) -> Report {
     let result: Result<Report, MediaError>
-    do throws(SystemError) {
+    do throws(CallFailure) {
       result = try await BlockingThread.run(
         { _ throws(MediaError) in try body() }, onCancel: { [self] in stop() })
     } catch { throw MediaError(.outOfMemory, error.description) }

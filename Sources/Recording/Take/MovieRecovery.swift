@@ -41,27 +41,26 @@ public enum MovieRecovery {
       return try recover(path, file)
     } catch let error as MediaError {
       throw error
-    } catch let error as LibAVError {
-      throw Self.error(error, path)
-    } catch let error as SystemError {
-      throw Self.error(LibAVError(error), path)
+    } catch let error as CallFailure {
+      throw Self.error(error)
     } catch {
       throw MediaError(.writeFailed, "\(path): \(error)", recovery: "check the disk")
     }
   }
 
   /// Converts an error of libav or the system to a `MediaError`.
-  private static func error(_ error: LibAVError, _ path: String) -> MediaError {
-    switch error.systemErrorNumber {
-    case ENOENT: MediaError(.fileNotFound, error.description, recovery: "check the name")
-    case EACCES, EPERM, EROFS:
-      MediaError(.noPermission, error.description, recovery: "check its owner and its mode")
-    case ENOSPC, EDQUOT, EFBIG, EIO: MediaError(recording: error)
-    default:
-      MediaError(
-        .invalidData, error.description, recovery: "copy the file again: it was not changed")
+  private static func error(_ error: CallFailure) -> MediaError {
+    switch error.kind {
+    case .diskFull, .transferFailed: MediaError(recording: error)
+    default: MediaError(error, at: stage)
     }
   }
+
+  private static let stage = CallStage(
+    [
+      .notFound: .init(.fileNotFound, "check the name"),
+      .noPermission: .init(.noPermission, "check its owner and its mode"),
+    ], other: .init(.invalidData, "copy the file again: it was not changed"))
 
   /// Checks that the path is a regular file that this user may modify.
   private static func check(_ path: String) throws(MediaError) {

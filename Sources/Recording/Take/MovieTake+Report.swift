@@ -11,7 +11,7 @@ import OvercrankMovieFormat
 extension MovieTake {
   /// Finishes the file and creates the report of the take.
   func report(
-    _ writer: borrowing TakeWriter, _ end: CaptureEnd, _ failure: LibAVError?,
+    _ writer: borrowing TakeWriter, _ end: CaptureEnd, _ failure: CallFailure?,
     _ verification: FrameRateVerification?, of file: inout MovieFile
   ) -> RecordingReport {
     var report = RecordingReport(
@@ -110,7 +110,7 @@ extension MovieTake {
       }
     }
     let rate = taggedRate(&report)
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       let counts = try RecordedMovie.finish(
         file.file,
         ends: [.at(report.duration.wholeMicroseconds), .at(writer.audioSampleCount)],
@@ -145,7 +145,7 @@ extension MovieTake {
 
   /// Moves the index to the start of the file if the settings request it.
   private func moveIndex(of file: inout MovieFile, _ report: inout RecordingReport) {
-    do throws(SystemError) { try FastStart.apply(to: &file) } catch {
+    do throws(CallFailure) { try FastStart.apply(to: &file) } catch {
       report.warnings.append("the index stays at the end of the file: \(error)")
     }
   }

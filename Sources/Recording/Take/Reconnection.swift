@@ -39,18 +39,15 @@ final class Reconnection: Sendable {
   ///
   /// - Throws: `MediaError` with `.outOfMemory` for a new sink's queue.
   func sink() throws(MediaError) -> TakeSink {
-    let result = current.withLock { stream in
-      Result { () throws(MediaError) -> TakeSink in
-        guard let reason = stream.sink.end?.stopReason, Self.reasons.contains(reason),
-          take.control.requestedStop == nil, take.input.modeName == modeName
-        else { return stream.sink }
-        let queue = try take.makeQueue()
-        stream = Stream(sink: stream.sink.continued(in: queue), queue: queue)
-        change.signal()
-        return stream.sink
-      }
+    try current.withLock { (stream) throws(MediaError) -> TakeSink in
+      guard let reason = stream.sink.end?.stopReason, Self.reasons.contains(reason),
+        take.control.requestedStop == nil, take.input.modeName == modeName
+      else { return stream.sink }
+      let queue = try take.makeQueue()
+      stream = Stream(sink: stream.sink.continued(in: queue), queue: queue)
+      change.signal()
+      return stream.sink
     }
-    return try result.get()
   }
 
   /// Waits until frames of the returned camera arrive.

@@ -159,7 +159,7 @@ package enum DiskProbe {
     let start = MonotonicClock.nanoseconds()
     var written: Int64 = 0
     while written < 16 * Int64(blockBytes), MonotonicClock.nanoseconds() - start < longest {
-      do throws(SystemError) {
+      do throws(CallFailure) {
         try file.write(block, at: written)
         // Each block is synced, because a slow disk would otherwise accept the data into its cache
         // and seem too fast.

@@ -16,7 +16,7 @@ struct TakeRecorder: ~Copyable {
   private var writer: TakeWriter
   private let startOfWriting = CaptureStatistics.threadTime()
   /// The first error of the disk or the encoder, after which nothing is stored.
-  private(set) var failure: LibAVError?
+  private(set) var failure: CallFailure?
   private var limits: FileLimits
   /// The reason why a limit ended the take, and the first frame after the limit.
   private(set) var limit: (reason: StopReason, next: FrameObservation)?
@@ -87,13 +87,13 @@ struct TakeRecorder: ~Copyable {
       return nil
     }
     defer { if writer.storedCount > 0 { file.dropReplaced() } }
-    do throws(LibAVError) { return try writer.store(frame) } catch {
+    do throws(CallFailure) { return try writer.store(frame) } catch {
       fail(error)
       return .taken
     }
   }
 
-  private mutating func fail(_ error: LibAVError) {
+  private mutating func fail(_ error: CallFailure) {
     failure = error
     take.control.stop(Self.reason(to: error))
   }
@@ -102,20 +102,20 @@ struct TakeRecorder: ~Copyable {
   ///
   /// If the process is killed later, a recovery finds these frames.
   mutating func flush() {
-    do throws(LibAVError) { try writer.flush() } catch {
+    do throws(CallFailure) { try writer.flush() } catch {
       // The first error is kept, since it causes the later ones.
       if failure == nil { fail(error) }
     }
   }
 
   /// The reason to end a capture after an error.
-  static func reason(to failure: LibAVError) -> StopReason {
+  static func reason(to failure: CallFailure) -> StopReason {
     failure.isDiskFull ? .diskFull : .error
   }
 
   /// Stores the hidden lead-in frames, on which the first frame of the take depends for decoding.
   mutating func lead(in frames: [QueuedFrame], to first: FrameObservation) {
-    do throws(LibAVError) { try writer.lead(in: frames, to: first) } catch { fail(error) }
+    do throws(CallFailure) { try writer.lead(in: frames, to: first) } catch { fail(error) }
   }
 
   /// The current progress of the recording.
@@ -140,7 +140,7 @@ struct TakeRecorder: ~Copyable {
     }
     end.cost.writerThread = CaptureStatistics.threadTime() - startOfWriting
     writer.close(end, before: next)
-    do throws(LibAVError) { try writer.finish() } catch { failure = failure ?? error }
+    do throws(CallFailure) { try writer.finish() } catch { failure = failure ?? error }
     self.end = end
   }
 

@@ -125,8 +125,8 @@ package final class FrameBlender {
 
   /// Returns the weighted mean in a new frame, and resets the sums.
   ///
-  /// - Throws: `LibAVError` if memory cannot be allocated.
-  package func finish() throws(LibAVError) -> MediaFrame {
+  /// - Throws: `CallFailure` if memory cannot be allocated.
+  package func finish() throws(CallFailure) -> MediaFrame {
     let result = try MediaFrame.video(width: width, height: height, pixelFormat: format)
     let hasColors = layout.components.count >= 3
     let scale = 1 / max(total, .leastNormalMagnitude)

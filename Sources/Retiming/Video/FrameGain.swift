@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankLibAV
+package import OvercrankMediaCore
 
 /// Multiplies the samples of frames by a gain, to equalize the brightness of frames.
 package struct FrameGain: Sendable {
@@ -23,8 +24,8 @@ package struct FrameGain: Sendable {
   ///
   /// Samples are rounded, and clipped to the code values of the format.
   ///
-  /// - Throws: `LibAVError` if memory cannot be allocated.
-  package func apply(_ gain: Double, to frame: MediaFrame) throws(LibAVError) -> MediaFrame {
+  /// - Throws: `CallFailure` if memory cannot be allocated.
+  package func apply(_ gain: Double, to frame: MediaFrame) throws(CallFailure) -> MediaFrame {
     let result = try MediaFrame.video(
       width: frame.width, height: frame.height, pixelFormat: frame.pixelFormat)
     let colorCount = layout.components.count - (layout.hasAlpha ? 1 : 0)

@@ -145,8 +145,8 @@ package final class FrameInterpolator {
   /// - Parameter instant: The instant, from 0 (the older frame) to 1 (the newer frame).
   /// - Precondition: ``findMotion()`` was called for the two frames.
   /// - Returns: A new frame.
-  /// - Throws: `LibAVError` if memory cannot be allocated.
-  package func frame(at instant: Float) throws(LibAVError) -> MediaFrame {
+  /// - Throws: `CallFailure` if memory cannot be allocated.
+  package func frame(at instant: Float) throws(CallFailure) -> MediaFrame {
     of_set_blend(context, 0)
     return try render(at: instant)
   }
@@ -155,13 +155,13 @@ package final class FrameInterpolator {
   ///
   /// - Parameter instant: The weight of the newer frame, from 0 to 1.
   /// - Returns: A new frame.
-  /// - Throws: `LibAVError` if memory cannot be allocated.
-  package func blend(at instant: Float) throws(LibAVError) -> MediaFrame {
+  /// - Throws: `CallFailure` if memory cannot be allocated.
+  package func blend(at instant: Float) throws(CallFailure) -> MediaFrame {
     of_set_blend(context, 1)
     return try render(at: instant)
   }
 
-  private func render(at instant: Float) throws(LibAVError) -> MediaFrame {
+  private func render(at instant: Float) throws(CallFailure) -> MediaFrame {
     let result = try MediaFrame.video(width: width, height: height, pixelFormat: format)
     of_set_output(context, instant, planes(of: result))
     run(OFPhaseRender)

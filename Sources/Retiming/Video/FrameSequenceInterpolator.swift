@@ -118,7 +118,7 @@ package final class FrameSequenceInterpolator {
   ///   - next: The frame; its time is not before that of the previous frame.
   ///   - emit: Receives the output frames that are known now, in order; returns false to stop.
   /// - Returns: False if `emit` returned false, and true otherwise.
-  /// - Throws: `MediaError` for a frame of another size or format, `LibAVError` if memory cannot be
+  /// - Throws: `MediaError` for a frame of another size or format, `CallFailure` if memory cannot be
   ///   allocated, and any error of `emit`.
   package func add(_ next: Input, _ emit: (Output) throws -> Bool) throws -> Bool {
     guard let older, next.isConnected, next.time > older.time,

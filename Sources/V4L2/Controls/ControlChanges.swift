@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+package import OvercrankMediaCore
 
 /// A record of control changes, for restoring the previous values.
 ///
@@ -32,14 +33,14 @@ package struct ControlChanges: Sendable {
   ///   - number: The new value.
   ///   - device: The device, which may be streaming.
   /// - Returns: The value that the driver granted.
-  /// - Throws: ``DeviceError`` with the operation `.readControl` or `.setControl`. The reason is
+  /// - Throws: ``CallFailure`` with the operation `.readControl` or `.setControl`. The reason is
   ///   `.notSupported` if the device lacks the control.
   @discardableResult
   package mutating func set(
     _ id: ControlID, to number: Int64, on device: borrowing some ControlChannel & ~Copyable
-  ) throws(DeviceError) -> Int64 {
+  ) throws(CallFailure) -> Int64 {
     guard let control = try device.control(id) else {
-      throw DeviceError(.setControl, device.path, code: ENOTSUP, control: id.wellKnownName)
+      throw CallFailure(.setControl, device.path, code: ENOTSUP, control: id.wellKnownName)
     }
     return try set(control, to: .number(number), on: device).number ?? number
   }
@@ -51,12 +52,12 @@ package struct ControlChanges: Sendable {
   ///   - value: The new value.
   ///   - device: The device, which may be streaming.
   /// - Returns: The value that the driver granted.
-  /// - Throws: ``DeviceError`` with the operation `.readControl` or `.setControl`.
+  /// - Throws: ``CallFailure`` with the operation `.readControl` or `.setControl`.
   @discardableResult
   package mutating func set(
     _ control: DeviceControl, to value: ControlValue,
     on device: borrowing some ControlChannel & ~Copyable
-  ) throws(DeviceError) -> ControlValue {
+  ) throws(CallFailure) -> ControlValue {
     let isKnown = remembered.contains { $0.control.id == control.id }
     let old = isKnown ? nil : try device.value(of: control)
     let granted = try device.set(control, to: value)
@@ -74,11 +75,11 @@ package struct ControlChanges: Sendable {
   /// - Parameter device: The device, which may be streaming.
   /// - Returns: The errors of the controls that could not be restored, in the order of restoring.
   package mutating func restore(on device: borrowing some ControlChannel & ~Copyable)
-    -> [DeviceError]
+    -> [CallFailure]
   {
-    var failures: [DeviceError] = []
+    var failures: [CallFailure] = []
     for setting in remembered.reversed() {
-      do throws(DeviceError) {
+      do throws(CallFailure) {
         try device.set(setting.control, to: setting.value)
       } catch {
         failures.append(error)

@@ -2,6 +2,7 @@
 
 import CVideo4Linux
 import Glibc
+package import OvercrankMediaCore
 
 /// A control with a value to set.
 package struct ControlSetting: Hashable, Sendable {
@@ -45,12 +46,12 @@ extension ControlChannel where Self: ~Copyable {
   ///   - control: The control as described by the device.
   ///   - kind: The kind of value to read.
   /// - Returns: The value. Nil for a button, a class heading, or a write-only control.
-  /// - Throws: ``DeviceError`` with the operation `.readControl`. The reason is `.notSupported` if
+  /// - Throws: ``CallFailure`` with the operation `.readControl`. The kind is `.notSupported` if
   ///   the control or this kind of value does not exist, or `.unplugged`. The code is `EIO` if the
   ///   camera fails.
   package borrowing func value(
     of control: DeviceControl, _ kind: ControlValueKind = .current
-  ) throws(DeviceError) -> ControlValue? {
+  ) throws(CallFailure) -> ControlValue? {
     guard control.kind != .button, control.kind != .heading, !control.flags.contains(.writeOnly)
     else { return nil }
     guard control.holdsNumber else { return try payload(of: control, kind) }
@@ -70,18 +71,18 @@ extension ControlChannel where Self: ~Copyable {
   /// Reads the number of a control.
   ///
   /// - Returns: The number, or nil if the device lacks the control or its value is not a number.
-  /// - Throws: ``DeviceError`` with the operation `.readControl`, as ``value(of:_:)`` does.
-  package borrowing func number(of id: ControlID) throws(DeviceError) -> Int64? {
+  /// - Throws: ``CallFailure`` with the operation `.readControl`, as ``value(of:_:)`` does.
+  package borrowing func number(of id: ControlID) throws(CallFailure) -> Int64? {
     guard let control = try controlWithoutMenu(id) else { return nil }
     return try value(of: control)?.number
   }
 
   /// Reads the number of a control that must exist.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.readControl`, as ``value(of:_:)`` does.
-  package borrowing func requireNumber(of id: ControlID) throws(DeviceError) -> Int64 {
+  /// - Throws: ``CallFailure`` with the operation `.readControl`, as ``value(of:_:)`` does.
+  package borrowing func requireNumber(of id: ControlID) throws(CallFailure) -> Int64 {
     if let number = try number(of: id) { return number }
-    throw DeviceError(.readControl, path, code: ENOTSUP, control: id.wellKnownName)
+    throw CallFailure(.readControl, path, code: ENOTSUP, control: id.wellKnownName)
   }
 
   /// Sets a control: `VIDIOC_S_EXT_CTRLS` (`VIDIOC_S_CTRL` for older drivers).
@@ -92,13 +93,13 @@ extension ControlChannel where Self: ~Copyable {
   ///   - control: The control as described by the device.
   ///   - value: The value. It is ignored for a button.
   /// - Returns: The value that the driver granted.
-  /// - Throws: ``DeviceError`` with the operation `.setControl`. The reason is `.busy` if the
+  /// - Throws: ``CallFailure`` with the operation `.setControl`. The kind is `.busy` if the
   ///   control is locked or another program has priority, or for example `.outOfRange`, `.readOnly`
   ///   or `.unplugged`. The code is `EIO` if the camera rejects the value.
   @discardableResult
   package borrowing func set(
     _ control: DeviceControl, to value: ControlValue
-  ) throws(DeviceError) -> ControlValue {
+  ) throws(CallFailure) -> ControlValue {
     if case .number(let number) = value, control.holdsNumber || control.kind == .button {
       var entry = v4l2_ext_control()
       entry.id = control.id.rawValue
@@ -130,12 +131,12 @@ extension ControlChannel where Self: ~Copyable {
   /// Sets a control, given by its ID, to a number.
   ///
   /// - Returns: The value that the driver granted.
-  /// - Throws: ``DeviceError`` as ``set(_:to:)-(DeviceControl,_)`` does. The reason is
+  /// - Throws: ``CallFailure`` as ``set(_:to:)-(DeviceControl,_)`` does. The reason is
   ///   `.notSupported` if the device lacks the control.
   @discardableResult
-  package borrowing func set(_ id: ControlID, to number: Int64) throws(DeviceError) -> Int64 {
+  package borrowing func set(_ id: ControlID, to number: Int64) throws(CallFailure) -> Int64 {
     guard let control = try controlWithoutMenu(id) else {
-      throw DeviceError(.setControl, path, code: ENOTSUP, control: id.wellKnownName)
+      throw CallFailure(.setControl, path, code: ENOTSUP, control: id.wellKnownName)
     }
     return try set(control, to: .number(number)).number ?? number
   }
@@ -145,10 +146,10 @@ extension ControlChannel where Self: ~Copyable {
   /// The request is one `VIDIOC_S_EXT_CTRLS` with `V4L2_CTRL_WHICH_CUR_VAL`.
   ///
   /// - Parameter settings: Controls with numbers, set in this order.
-  /// - Throws: ``DeviceError`` with the operation `.setControl`. If the driver reports which
+  /// - Throws: ``CallFailure`` with the operation `.setControl`. If the driver reports which
   ///   control it rejected, the error names this control, and the controls before it may have been
   ///   set. If the error names none of several controls, none was set.
-  package borrowing func set(_ settings: [ControlSetting]) throws(DeviceError) {
+  package borrowing func set(_ settings: [ControlSetting]) throws(CallFailure) {
     guard let first = settings.first else { return }
     var entries: [v4l2_ext_control] = []
     for setting in settings {
@@ -169,7 +170,7 @@ extension ControlChannel where Self: ~Copyable {
     }
     let named = settings.indices.contains(index) ? settings[index].control.spelledName : nil
     let only = settings.count == 1 ? first.control.spelledName : nil
-    throw DeviceError(failing: .setControl, path, code: -code, control: named ?? only)
+    throw CallFailure(failing: .setControl, path, code: -code, control: named ?? only)
   }
 
   /// Reads a value that is not a number.
@@ -177,7 +178,7 @@ extension ControlChannel where Self: ~Copyable {
   /// Returns nil if the driver reports a size of zero or an absurdly large one.
   private borrowing func payload(
     of control: DeviceControl, _ kind: ControlValueKind
-  ) throws(DeviceError) -> ControlValue? {
+  ) throws(CallFailure) -> ControlValue? {
     let (length, overflow) = control.elementSize.multipliedReportingOverflow(
       by: max(control.elementCount, 1))
     guard !overflow, (1...payloadLimit).contains(length) else { return nil }
@@ -233,9 +234,9 @@ extension ControlChannel where Self: ~Copyable {
   }
 
   private borrowing func failure(
-    _ operation: DeviceError.Operation, _ control: DeviceControl, code: Int32
-  ) -> DeviceError {
-    DeviceError(failing: operation, path, code: code, control: control.spelledName)
+    _ operation: VideoOperation, _ control: DeviceControl, code: Int32
+  ) -> CallFailure {
+    CallFailure(failing: operation, path, code: code, control: control.spelledName)
   }
 }
 

@@ -2,6 +2,7 @@
 
 import CVideo4Linux
 import Glibc
+package import OvercrankMediaCore
 
 /// An asynchronous event of a device: `V4L2_EVENT_…`.
 package struct DeviceEvent: Hashable, Sendable {
@@ -82,9 +83,9 @@ extension VideoDevice {
   /// The subscription applies to this handle only. Other handles of the same node have their own
   /// subscriptions.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.subscribe`. The reason is `.notSupported` if
+  /// - Throws: ``CallFailure`` with the operation `.subscribe`. The kind is `.notSupported` if
   ///   the driver does not support this event, or no events at all.
-  package borrowing func subscribe(to source: DeviceEventSource) throws(DeviceError) {
+  package borrowing func subscribe(to source: DeviceEventSource) throws(CallFailure) {
     var subscription = v4l2_event_subscription()
     switch source {
     case .control(let id, let includesOwn):
@@ -96,16 +97,16 @@ extension VideoDevice {
     }
     let result = control(CVideo4Linux_VIDIOC_SUBSCRIBE_EVENT, &subscription)
     // Drivers without events reject the request with ENOTTY.
-    try DeviceError.check(result == -ENOTTY ? -ENOTSUP : result, .subscribe, path)
+    try CallFailure.check(result == -ENOTTY ? -ENOTSUP : result, .subscribe, path)
   }
 
   /// Cancels all subscriptions: `VIDIOC_UNSUBSCRIBE_EVENT` with `V4L2_EVENT_ALL`.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.subscribe`.
-  package borrowing func unsubscribeFromAll() throws(DeviceError) {
+  /// - Throws: ``CallFailure`` with the operation `.subscribe`.
+  package borrowing func unsubscribeFromAll() throws(CallFailure) {
     var subscription = v4l2_event_subscription()
     subscription.type = UInt32(V4L2_EVENT_ALL)
-    try DeviceError.check(
+    try CallFailure.check(
       control(CVideo4Linux_VIDIOC_UNSUBSCRIBE_EVENT, &subscription), .subscribe, path)
   }
 
@@ -121,11 +122,11 @@ extension VideoDevice {
   /// - Parameter timeoutMilliseconds: The timeout. 0 does not wait, and a negative value waits
   ///   without limit.
   /// - Returns: The event. Nil after the timeout or a signal.
-  /// - Throws: ``DeviceError`` with the operation `.waitForEvent`. The reason is `.unplugged` if
+  /// - Throws: ``CallFailure`` with the operation `.waitForEvent`. The kind is `.unplugged` if
   ///   the device is gone. The code is `EIO` if the driver reports an error without an event.
-  package borrowing func nextEvent(timeoutMilliseconds: Int32) throws(DeviceError) -> DeviceEvent? {
+  package borrowing func nextEvent(timeoutMilliseconds: Int32) throws(CallFailure) -> DeviceEvent? {
     let ready = poll(events: CShort(POLLPRI), milliseconds: timeoutMilliseconds)
-    try DeviceError.check(ready, .waitForEvent, path)
+    try CallFailure.check(ready, .waitForEvent, path)
     guard ready != 0 else { return nil }
     var event = v4l2_event()
     let result = control(CVideo4Linux_VIDIOC_DQEVENT, &event)
@@ -133,11 +134,11 @@ extension VideoDevice {
       // An unplugged device always polls as ready, but has no event. If this call did not throw,
       // the caller would wait again and again without a pause.
       let gone = CInt(POLLHUP) | CInt(POLLNVAL)
-      if ready & gone != 0 { throw DeviceError(.waitForEvent, path, code: ENODEV) }
-      if ready & CInt(POLLERR) != 0 { throw DeviceError(.waitForEvent, path, code: EIO) }
+      if ready & gone != 0 { throw CallFailure(.waitForEvent, path, code: ENODEV) }
+      if ready & CInt(POLLERR) != 0 { throw CallFailure(.waitForEvent, path, code: EIO) }
       return nil
     }
-    try DeviceError.check(result, .waitForEvent, path)
+    try CallFailure.check(result, .waitForEvent, path)
     return DeviceEvent(event)
   }
 }

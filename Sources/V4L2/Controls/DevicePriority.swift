@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CVideo4Linux
+package import OvercrankMediaCore
 
 /// The priority among programs that share a device: `V4L2_PRIORITY_…`.
 package enum DevicePriority: UInt32, Hashable, Sendable, Comparable {
@@ -20,12 +21,12 @@ extension ControlChannel where Self: ~Copyable {
   /// Reads the highest priority of all open handles: `VIDIOC_G_PRIORITY`.
   ///
   /// - Returns: The priority. Nil if no handle has one or the driver does not support priorities.
-  /// - Throws: ``DeviceError`` with the operation `.readPriority` and the reason `.unplugged`.
-  package borrowing func priority() throws(DeviceError) -> DevicePriority? {
+  /// - Throws: ``CallFailure`` with the operation `.readPriority` and the reason `.unplugged`.
+  package borrowing func priority() throws(CallFailure) -> DevicePriority? {
     var priority = V4L2_PRIORITY_UNSET
     let result = control(CVideo4Linux_VIDIOC_G_PRIORITY, &priority)
     if result == -ENOTTY || result == -EINVAL { return nil }
-    try DeviceError.check(result, .readPriority, path)
+    try CallFailure.check(result, .readPriority, path)
     return DevicePriority(rawValue: priority.rawValue)
   }
 
@@ -33,11 +34,11 @@ extension ControlChannel where Self: ~Copyable {
   ///
   /// Closing the handle releases the priority.
   ///
-  /// - Throws: ``DeviceError`` with the operation `.setPriority`. The reason is `.busy` if another
+  /// - Throws: ``CallFailure`` with the operation `.setPriority`. The kind is `.busy` if another
   ///   program has a higher priority, or `.notSupported` if the driver does not support priorities.
-  package borrowing func setPriority(_ priority: DevicePriority) throws(DeviceError) {
+  package borrowing func setPriority(_ priority: DevicePriority) throws(CallFailure) {
     var wanted = v4l2_priority(rawValue: priority.rawValue)
     let result = control(CVideo4Linux_VIDIOC_S_PRIORITY, &wanted)
-    try DeviceError.check(result == -ENOTTY ? -ENOTSUP : result, .setPriority, path)
+    try CallFailure.check(result == -ENOTTY ? -ENOTSUP : result, .setPriority, path)
   }
 }

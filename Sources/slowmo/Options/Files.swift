@@ -26,11 +26,11 @@ enum Files {
     isCancelled: () -> Bool = { Interrupt.isRequested }
   ) throws {
     guard path != standardOutput else { return try Output.file([UInt8](data)) }
-    do throws(FileCreationError) {
+    do throws(CallFailure) {
       try WholeFile.write(
         [UInt8](data), to: path, overwrites: overwrites, isCancelled: isCancelled)
     } catch {
-      throw MediaError(error)
+      throw MediaError(creating: error)
     }
   }
 

@@ -19,11 +19,11 @@ enum NumberedFile {
       let name = "\(prefix)\(zeros)\(digits).\(`extension`)"
       number += 1
       if SystemFiles.isEntry(name) { continue }
-      do throws(FileCreationError) {
+      do throws(CallFailure) {
         try WholeFile.write(bytes, to: name, overwrites: false)
         return name
       } catch {
-        guard error.isNameTaken else { throw MediaError(error) }
+        guard error.kind == .nameTaken else { throw MediaError(creating: error) }
       }
     }
   }

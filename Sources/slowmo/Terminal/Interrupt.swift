@@ -2,6 +2,7 @@
 
 import Dispatch
 import Glibc
+import Overcrank
 import OvercrankLinuxSystem
 import Synchronization
 
@@ -119,7 +120,7 @@ enum Interrupt {
         action.withLock { $0 }?()
       }
     }
-    do throws(SystemError) { try BlockingThread(wait).detach() } catch {
+    do throws(CallFailure) { try BlockingThread(wait).detach() } catch {
       return ResourceShortage.tooManyThreads(error)
     }
     isWaiting.wait()

@@ -65,12 +65,12 @@ final class RecordPreview {
       nonisolated(unsafe) var result: Swift.Result<Result, any Error>?
       let state = state
       let thread: BlockingThread
-      do throws(SystemError) {
+      do throws(CallFailure) {
         thread = try BlockingThread {
           result = Swift.Result { try work() }
           state.isOver.store(true, ordering: .releasing)
         }
-      } catch { throw MediaError(.outOfMemory, error.description) }
+      } catch { throw MediaError(error, at: .resources) }
       do {
         try run.show()
         if !state.isOver.load(ordering: .acquiring), !Interrupt.isRequested { movie.stop() }

@@ -3,6 +3,7 @@
 import CLibraryGuard
 import Dispatch
 import Glibc
+import Overcrank
 import OvercrankLinuxSystem
 
 /// Checks for the resources that the program needs, and ends the process cleanly if a system limit
@@ -70,7 +71,7 @@ enum ResourceShortage {
       for _ in started { end.signal() }
       for thread in started { thread.join() }
     }
-    do throws(SystemError) {
+    do throws(CallFailure) {
       for _ in 0..<neededThreads { started.append(try BlockingThread { end.wait() }) }
       return nil
     } catch {
@@ -78,7 +79,7 @@ enum ResourceShortage {
     }
   }
 
-  static func tooManyThreads(_ error: SystemError) -> CommandError {
+  static func tooManyThreads(_ error: CallFailure) -> CommandError {
     CommandError(
       .unavailable, code: "too_many_threads", "\(error)",
       hint: "end other programs of this user, or raise the limit with ulimit -u")
@@ -92,7 +93,7 @@ enum ResourceShortage {
       // is that of a memory shortage.
       if AddressSpace.bytesLeft.map({ $0 < 80 << 20 }) ?? false { ResourceShortage.end() }
       TerminalScreen.restoreNow()
-      let error = SystemError("start", "a thread", EAGAIN)
+      let error = CallFailure("start", "a thread", EAGAIN)
       Output.error(ResourceShortage.tooManyThreads(error))
       ProgressEvents.end(.unavailable)
       _exit(ExitStatus.unavailable.rawValue)

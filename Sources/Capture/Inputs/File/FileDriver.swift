@@ -49,7 +49,7 @@ package final class FileDriver: FrameDriver {
     self.pace = pace
     self.layout = layout
     let restarts: ClockRestarts?
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       restarts = try ClockRestarts(reading: path)
       let track = try Demuxer(opening: path).tracks.preferred { $0.kind == .video }
       matrix = track.map { MediaFrame.Matrix(of: $0.parameters) }
@@ -90,7 +90,7 @@ package final class FileDriver: FrameDriver {
     let base = clock.startOfStream()
     if pace == .maximum { clock.advance(toMicroseconds: base) }
     let started = try BlockingThread.started { [self] in
-      do throws(LibAVError) {
+      do throws(CallFailure) {
         try play(from: base)
       } catch {
         failure.withLock {
@@ -102,10 +102,11 @@ package final class FileDriver: FrameDriver {
     thread.withLock { $0 = started }
   }
 
-  private static func failed(_ error: LibAVError, _ path: String) -> MediaError {
+  private static func failed(_ error: CallFailure, _ path: String) -> MediaError {
     MediaError(
-      .invalidData, "the file camera \(error)",
-      recovery: Recovery("check the file", .inspect(file: path)))
+      error,
+      at: CallStage(other: .init(.invalidData, Recovery("check the file", .inspect(file: path)))),
+      message: "the file camera \(error)")
   }
 
   package func dequeue(timeoutMilliseconds: Int32) throws(MediaError) -> DequeuedBuffer? {
@@ -132,11 +133,11 @@ package final class FileDriver: FrameDriver {
     thread.withLock { $0.take() }?.join()
   }
 
-  private func play(from base: Int64) throws(LibAVError) {
+  private func play(from base: Int64) throws(CallFailure) {
     var demuxer = try Demuxer(opening: path)
     demuxer.corrections = corrections
     guard let track = demuxer.tracks.preferred(where: { $0.kind == .video }) else {
-      throw LibAVError("find a video track in", path, code: -22)
+      throw CallFailure("find a video track in", path, code: -22)
     }
     var player = Player(
       base: base, timeBase: track.timeBase, queue: queue, pace: pace)

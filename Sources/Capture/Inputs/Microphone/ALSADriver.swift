@@ -15,7 +15,7 @@ final class ALSADriver: AudioDriver {
   /// - Throws: `MediaError` if the device is busy, lost or not permitted, or does not support the
   ///   format.
   init(_ node: AudioNode, _ format: AudioFormat) throws(MediaError) {
-    do throws(ALSAError) {
+    do throws(CallFailure) {
       let device = try AudioDevice(opening: node)
       // The period is 10 ms. The buffer holds 0.5 s, so that this program may read late without an
       // overrun.
@@ -25,14 +25,17 @@ final class ALSADriver: AudioDriver {
           rate: format.sampleRate, periodSize: max(1, format.sampleRate / 100),
           bufferSize: max(2, format.sampleRate / 2)))
       self.device = device
-    } catch { throw MediaError(capturing: error) }
+    } catch {
+      let isFormat = error.operation == AudioOperation.setFormat.rawValue
+      throw MediaError(error, at: isFormat ? .capturing : .capturingAudio)
+    }
     self.format = format
   }
 
   func nanoseconds() -> Int64 { device.nanoseconds() }
 
   func start() throws(MediaError) {
-    do throws(ALSAError) { try device.start() } catch { throw MediaError(capturing: error) }
+    try CallStage.capturingAudio.converting { () throws(CallFailure) in try device.start() }
   }
 
   func stop() { device.stop() }
@@ -40,14 +43,14 @@ final class ALSADriver: AudioDriver {
   func read(
     into memory: UnsafeMutableRawBufferPointer, timeoutMilliseconds: Int32
   ) throws(MediaError) -> AudioReading {
-    do throws(ALSAError) { return try take(into: memory, timeoutMilliseconds) } catch {
-      throw MediaError(capturing: error)
+    do throws(CallFailure) { return try take(into: memory, timeoutMilliseconds) } catch {
+      throw MediaError(error, at: .capturingAudio)
     }
   }
 
   private func take(
     into memory: UnsafeMutableRawBufferPointer, _ timeout: Int32
-  ) throws(ALSAError) -> AudioReading {
+  ) throws(CallFailure) -> AudioReading {
     let arrival = try device.wait(milliseconds: timeout)
     guard case .samples(let available, let time) = arrival, let start = memory.baseAddress else {
       return try recover(from: arrival, timeout)
@@ -64,7 +67,7 @@ final class ALSADriver: AudioDriver {
 
   private func recover(
     from arrival: AudioDevice.Arrival, _ timeout: Int32
-  ) throws(ALSAError) -> AudioReading {
+  ) throws(CallFailure) -> AudioReading {
     switch arrival {
     case .samples, .none: return .none
     case .overrun:
@@ -75,21 +78,5 @@ final class ALSADriver: AudioDriver {
       usleep(UInt32(clamping: timeout) * 100)  // Still suspended: waits a tenth of the timeout.
       return .none
     }
-  }
-}
-
-extension MediaError {
-  /// Converts an ALSA error from opening or streaming a microphone.
-  init(capturing error: ALSAError) {
-    let code: Code =
-      switch error.reason {
-      case .noPermission: .noPermission
-      case .notFound, .unplugged: .deviceLost
-      case .busy: .deviceBusy
-      case .notSupported: error.operation == .setFormat ? .modeRefused : .deviceFailed
-      case .outOfMemory: .outOfMemory
-      case .tooManyFiles, .other: .deviceFailed
-      }
-    self.init(code, error.description, recovery: error.recovery, cause: error.cause)
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
+import OvercrankMediaCore
 
 /// Encodes blocks of 16 by 16 pixels, independent of each other, for a baseline JPEG in 4:2:0.
 ///
@@ -26,8 +27,8 @@ struct JPEGBlockEncoder: Sendable {
 
   /// Creates an encoder with the tables of a JPEG.
   ///
-  /// - Throws: `LibAVError` if the tables are not those of a baseline JPEG with three components.
-  init(tablesOf parts: JPEGParts, blockCount: Int) throws(LibAVError) {
+  /// - Throws: `CallFailure` if the tables are not those of a baseline JPEG with three components.
+  init(tablesOf parts: JPEGParts, blockCount: Int) throws(CallFailure) {
     self.blockCount = blockCount
     var (quantizers, codes) = ([Int: [UInt8]](), [Int: Codes]())
     var (quantizerOf, codesOf) = ([Int](), [Int]())
@@ -57,7 +58,7 @@ struct JPEGBlockEncoder: Sendable {
     dcCodes = codesOf.compactMap { codes[$0] }
     acCodes = codesOf.compactMap { codes[$0 | 16] }
     guard transform.count == 3, dcCodes.count == 3, acCodes.count == 3 else {
-      throw LibAVError("take apart", "the tables of a JPEG", code: -22)
+      throw CallFailure("take apart", "the tables of a JPEG", code: -22)
     }
   }
 

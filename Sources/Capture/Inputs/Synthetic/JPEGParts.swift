@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
+import OvercrankMediaCore
 
 /// The parts of a JPEG file: its marker segments, and the entropy-coded data after them.
 struct JPEGParts {
@@ -9,7 +10,7 @@ struct JPEGParts {
   let segments: [[UInt8]]
   let data: [UInt8]
 
-  init(_ packet: Packet) throws(LibAVError) {
+  init(_ packet: Packet) throws(CallFailure) {
     let bytes = packet.withBytes { [UInt8]($0) }
     var segments: [[UInt8]] = []
     var position = 2
@@ -22,7 +23,7 @@ struct JPEGParts {
       if isScan { break }
     }
     guard segments.last?[1] == 0xDA, bytes.count >= position + 2, bytes.suffix(2) == [0xFF, 0xD9]
-    else { throw LibAVError("take apart", "a JPEG of \(bytes.count) bytes", code: -22) }
+    else { throw CallFailure("take apart", "a JPEG of \(bytes.count) bytes", code: -22) }
     self.segments = segments
     data = Array(bytes[position..<(bytes.count - 2)])
   }

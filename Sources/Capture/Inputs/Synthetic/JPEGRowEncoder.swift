@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
+import OvercrankMediaCore
 
 /// Encodes single rows of blocks, each as a small JPEG file.
 struct JPEGRowEncoder {
@@ -17,7 +18,7 @@ struct JPEGRowEncoder {
   private let height: Int
   private var ticks: Int64 = 0
 
-  init(width: Int, height: Int) throws(LibAVError) {
+  init(width: Int, height: Int) throws(CallFailure) {
     var settings = Encoder.VideoSettings(
       codec: "mjpeg", width: width, height: height, pixelFormat: .yuvj420p, timescale: 1_000)
     settings.isFullRange = true
@@ -33,7 +34,7 @@ struct JPEGRowEncoder {
 
   mutating func encode(
     _ draw: (_ y: Int, _ row: UnsafeMutablePointer<UInt8>) -> Void
-  ) throws(LibAVError) -> Packet {
+  ) throws(CallFailure) -> Packet {
     let frame = try MediaFrame.video(width: width, height: height, pixelFormat: .yuvj420p)
     if let luma = frame.planeData(0) {
       for y in 0..<height { draw(y, luma + y * frame.bytesPerRow(0)) }
@@ -45,7 +46,7 @@ struct JPEGRowEncoder {
     ticks += 1
     try box.encoder.send(frame, at: ticks)
     guard let packet = try box.encoder.nextPacket() else {
-      throw LibAVError("encode", "a row of a test image", code: -22)
+      throw CallFailure("encode", "a row of a test image", code: -22)
     }
     return packet
   }

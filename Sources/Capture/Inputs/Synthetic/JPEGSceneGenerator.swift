@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
+import OvercrankMediaCore
 
 /// Generates the ball scene as MJPEG.
 ///
@@ -36,7 +37,7 @@ struct JPEGSceneGenerator: TestPatternGenerator {
   /// blocks need.
   private static let bytesPerBlock = 1_536
 
-  init(scene: BallScene) throws(LibAVError) {
+  init(scene: BallScene) throws(CallFailure) {
     self.scene = scene
     let image = scene.background
     let (columns, rows) = (image.stride / 16, image.rows / 16)
@@ -85,7 +86,7 @@ struct JPEGSceneGenerator: TestPatternGenerator {
 
   mutating func make(
     number: Int, isFlash: Bool, into buffer: UnsafeMutableRawBufferPointer
-  ) throws(LibAVError) -> Int {
+  ) throws(CallFailure) -> Int {
     scene.draw(number: number, isFlash: isFlash)
     frameCount += 1
     for rect in scene.changed { encode(rect) }
@@ -105,7 +106,7 @@ struct JPEGSceneGenerator: TestPatternGenerator {
       }
     }
     guard !writer.isOverfull, !encoder.isOverfull else {
-      throw LibAVError("draw", "an image of \(buffer.count) bytes", code: -28)
+      throw CallFailure("draw", "an image of \(buffer.count) bytes", code: -28)
     }
     return writer.count
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
+import OvercrankMediaCore
 
 /// Generates the test pattern as MJPEG from rows that were encoded before.
 ///
@@ -25,7 +26,7 @@ struct JPEGTestPatternGenerator: TestPatternGenerator {
 
   private static let rowHeight = 16
 
-  init(pattern: TestPattern) throws(LibAVError) {
+  init(pattern: TestPattern) throws(CallFailure) {
     self.pattern = pattern
     rowCount = (pattern.height + Self.rowHeight - 1) / Self.rowHeight
     numberRowCount = pattern.numberHeight / Self.rowHeight
@@ -59,7 +60,7 @@ struct JPEGTestPatternGenerator: TestPatternGenerator {
 
   mutating func make(
     number: Int, isFlash: Bool, into buffer: UnsafeMutableRawBufferPointer
-  ) throws(LibAVError) -> Int {
+  ) throws(CallFailure) -> Int {
     var writer = ByteWriter(buffer)
     writer.append(header)
     let offset = TestPattern.offset(number: number)
@@ -79,7 +80,7 @@ struct JPEGTestPatternGenerator: TestPatternGenerator {
       writer.append(index == rowCount - 1 ? [0xFF, 0xD9] : [0xFF, 0xD0 + UInt8(index % 8)])
     }
     guard !writer.isOverfull else {
-      throw LibAVError("draw", "an image of \(buffer.count) bytes", code: -28)
+      throw CallFailure("draw", "an image of \(buffer.count) bytes", code: -28)
     }
     return writer.count
   }

@@ -63,7 +63,7 @@ package final class SyntheticDriver: FrameDriver {
   /// - Throws: `MediaError` if the image cannot be created.
   package init(settings: Settings, bufferCount: Int = 32) throws(MediaError) {
     let maker: any TestPatternGenerator & Sendable
-    do throws(LibAVError) {
+    do throws(CallFailure) {
       maker = try settings.generator()
     } catch {
       throw MediaError(
@@ -221,8 +221,8 @@ package final class SyntheticDriver: FrameDriver {
 extension SyntheticDriver.Settings {
   /// Makes the generator of the frames.
   ///
-  /// - Throws: `LibAVError` when an encoder fails.
-  func generator() throws(LibAVError) -> any TestPatternGenerator & Sendable {
+  /// - Throws: `CallFailure` when an encoder fails.
+  func generator() throws(CallFailure) -> any TestPatternGenerator & Sendable {
     switch scene {
     case .pattern:
       let pattern = TestPattern(width: width, height: height)

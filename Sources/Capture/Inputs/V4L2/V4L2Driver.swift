@@ -2,6 +2,7 @@
 
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
+import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
@@ -35,11 +36,11 @@ final class V4L2Driver: FrameDriver {
   ///     contiguous frames.
   ///   - frameDuration: The frame duration that the driver reports, in seconds.
   ///   - durationBefore: The previous frame duration, or nil if unknown.
-  /// - Throws: `DeviceError` with `.busy` if another program streams from the device.
+  /// - Throws: `CallFailure` with `.busy` if another program streams from the device.
   init(
     _ device: consuming VideoDevice, joining planes: [Int], frameDuration: MediaTime,
     durationBefore: MediaTime?
-  ) throws(DeviceError) {
+  ) throws(CallFailure) {
     queue = try BufferQueue(device, joining: planes)
     bufferCount = queue.count
     crop = DriverCrop(queue)
@@ -51,7 +52,7 @@ final class V4L2Driver: FrameDriver {
   func microseconds() -> Int64 { queue.nanoseconds() / 1_000 }
 
   func start(keeping held: [Int]) throws(MediaError) {
-    do throws(DeviceError) {
+    do throws(CallFailure) {
       if isDurationGivenBack.exchange(false, ordering: .relaxed) {
         _ = try queue.setFrameDuration(frameDuration)
       }
@@ -62,7 +63,7 @@ final class V4L2Driver: FrameDriver {
       try queue.start(keeping: held)
     } catch {
       giveBackControls()
-      throw MediaError(capturing: error)
+      throw MediaError(error, at: .capturing)
     }
   }
 
@@ -107,18 +108,18 @@ final class V4L2Driver: FrameDriver {
     queue.restoreChanges()
     if exposureGuard?.hasShortenedExposure == true, let durationBefore {
       isDurationGivenBack.store(true, ordering: .relaxed)
-      Self.retry({ () throws(DeviceError) in _ = try queue.setFrameDuration(durationBefore) })
+      Self.retry({ () throws(CallFailure) in _ = try queue.setFrameDuration(durationBefore) })
     }
     exposureGuard?.restore()
   }
 
   func dequeue(timeoutMilliseconds: Int32) throws(MediaError) -> DequeuedBuffer? {
     let dequeued: Dequeued?
-    do throws(DeviceError) {
+    do throws(CallFailure) {
       dequeued = try queue.dequeue(timeoutMilliseconds: timeoutMilliseconds) { change in
         note(change.id, change.value)
       }
-    } catch { throw MediaError(capturing: error) }
+    } catch { throw MediaError(error, at: .capturing) }
     guard let dequeued else { return nil }
     // If the driver's timestamp is zero or not from the monotonic clock, the current time replaces
     // it.
@@ -132,14 +133,14 @@ final class V4L2Driver: FrameDriver {
   }
 
   func requeue(_ index: Int) throws(MediaError) {
-    do throws(DeviceError) { try queue.giveBack(index) } catch {
-      throw MediaError(capturing: error)
+    do throws(CallFailure) { try queue.giveBack(index) } catch {
+      throw MediaError(error, at: .capturing)
     }
   }
 
   func export(_ index: Int) throws(MediaError) -> ExportedBuffer? {
-    do throws(DeviceError) { return try queue.export(index) } catch {
-      guard error.reason == .notSupported else { throw MediaError(capturing: error) }
+    do throws(CallFailure) { return try queue.export(index) } catch {
+      guard error.kind == .notSupported else { throw MediaError(error, at: .capturing) }
       // The recovery advice of this error is left out, because no other mode of the camera would
       // help.
       throw MediaError(.deviceFailed, error.description, cause: error.cause)
@@ -148,16 +149,16 @@ final class V4L2Driver: FrameDriver {
 
   func stop() {
     // Errors are ignored. They mean that the device is lost, and then no stream is left to stop.
-    Self.retry({ () throws(DeviceError) in try queue.stop() })
+    Self.retry({ () throws(CallFailure) in try queue.stop() })
     giveBackControls()
   }
 
-  func release() { Self.retry({ () throws(DeviceError) in try queue.free() }) }
+  func release() { Self.retry({ () throws(CallFailure) in try queue.free() }) }
 
   func abandon() { queue.abandon() }
 
   /// Calls a closure up to three times until it succeeds, because bus errors may be temporary.
-  private static func retry(_ body: () throws(DeviceError) -> Void) {
+  private static func retry(_ body: () throws(CallFailure) -> Void) {
     for _ in 0..<3 where (try? body()) != nil { break }
   }
 }
@@ -175,11 +176,60 @@ private struct QueueControls: ControlPort {
       items: control.kind.isMenu ? Set(control.menu.map(\.index)) : nil)
   }
 
-  func value(of id: ControlID) throws(DeviceError) -> Int64 {
+  func value(of id: ControlID) throws(CallFailure) -> Int64 {
     try queue.requireNumber(of: id)
   }
 
-  func set(_ id: ControlID, to value: Int64) throws(DeviceError) {
+  func set(_ id: ControlID, to value: Int64) throws(CallFailure) {
     try queue.set(id, to: value)
+  }
+}
+
+extension V4L2Driver {
+  func zoom(to factor: Double) -> Double? { crop.zoom(to: factor) }
+
+  func flip(_ flips: FrameRotation) -> Bool {
+    var wanted: [(id: ControlID, value: Int64)] = []
+    if flips.flipsX { wanted.append((.isMirrored, 1)) }
+    if flips.flipsY { wanted.append((.isFlipped, 1)) }
+    if toggle(wanted.map(\.id)) { return true }
+    // A driver without flips may still rotate by 180 degrees with its rotation control.
+    guard flips.flipsX, flips.flipsY, let control = try? queue.control(.rotation),
+      control.minimum <= 180, control.maximum >= 180, control.nearestValue(to: 180) == 180,
+      (try? queue.number(of: .rotation)) == 0
+    else { return false }
+    return (try? queue.setDuringCapture(control, to: 180)) == 180
+  }
+
+  /// Toggles on/off controls of the camera: all of them or, if one cannot be set, none.
+  ///
+  /// For example, a flip that the user had switched on before the stream is switched off during the
+  /// stream.
+  private func toggle(_ ids: [ControlID]) -> Bool {
+    var changed: [(control: DeviceControl, before: Int64)] = []
+    for id in ids {
+      if let control = try? queue.control(id), control.isWritable,
+        let before = (try? queue.number(of: id)) ?? nil,
+        (try? queue.setDuringCapture(control, to: before == 0 ? 1 : 0)) != nil
+      {
+        changed.append((control, before))
+        continue
+      }
+      for change in changed { _ = try? queue.setDuringCapture(change.control, to: change.before) }
+      return false
+    }
+    return true
+  }
+
+  func stabilize(_ isOn: Bool) {
+    guard let control = try? queue.control(.imageStabilization) else { return }
+    // If the camera rejects the change, its setting stays. The connection reports the setting in
+    // effect.
+    _ = try? queue.setDuringCapture(control, to: isOn ? 1 : 0)
+  }
+
+  var isStabilizing: Bool? {
+    guard let number = try? queue.number(of: .imageStabilization) else { return nil }
+    return number != 0
   }
 }
