@@ -92,7 +92,7 @@ struct JoinedRecordingTests {
   }
 
   @Test(arguments: [(10, 10, 100), (100, 100, 10), (100, 10, 100)])
-  func `Recordings with and without reordered frames play in sequence`(
+  func `Joined recordings may differ in the order of frames`(
     first: Int, second: Int, third: Int
   ) async throws {
     // The first frame of the third recording has no decode time in the file, and libavformat derives
