@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
-import OvercrankMediaCore
 package import OvercrankLinuxSystem
+import OvercrankMediaCore
 package import OvercrankMovieFormat
 
 /// Writes packets of libavcodec and libavformat to a MOV or MP4 file.
@@ -234,7 +234,7 @@ package struct MovieWriter: ~Copyable {
   /// The description of a track, with the sample descriptions of its source if it has any.
   private func describe(_ track: Track) throws(CallFailure) -> DescribedTrack {
     var described: DescribedTrack
-    if track.muxer.packetCount > 0 {
+    if track.muxer.hasPackets {
       described = try track.muxer.finish()
     } else {
       // All packets were copied from file to file, so the muxer has seen none.

@@ -44,8 +44,9 @@ package final class TrackMuxer {
   private let context: UnsafeMutablePointer<AVFormatContext>
   private let stream: UnsafeMutablePointer<AVStream>
   private let scratch: UnsafeMutablePointer<AVPacket>
-  /// The number of packets stored so far.
-  private(set) var packetCount = 0
+  /// Whether a packet was stored.
+  var hasPackets: Bool { packetCount > 0 }
+  private var packetCount = 0
   /// The number of ticks per second for the times of the track in the file.
   var timescale: Int32 { stream.pointee.time_base.den }
 

@@ -30,15 +30,20 @@ final class AudioExport {
     case report(ExportReport.Audio)
   }
 
-  let parameters: CodecParameters
-  /// The sample descriptions of a copied track, which the output's container can store unchanged; empty to
-  /// make one from the parameters.
-  let descriptions: [SampleDescription]
-  /// The number of ticks per second in the times of packets.
-  let timescale: Int32
-  let metadata: [String: String]
-  /// An upper limit for the number of audio packets.
-  let maximumPackets: Int
+  /// The audio track of the output.
+  struct Track {
+    let parameters: CodecParameters
+    /// The sample descriptions of a copied track, which the output's container can store unchanged; empty
+    /// to make one from the parameters.
+    let descriptions: [SampleDescription]
+    /// The number of ticks per second in the times of packets.
+    let timescale: Int32
+    let metadata: [String: String]
+    /// An upper limit for the number of audio packets.
+    let maximumPackets: Int
+  }
+
+  let track: Track
   private(set) var report: ExportReport.Audio
   private let queue: BoundedBlockingQueue<Made>
   private var pending: TimedPacket?
@@ -49,9 +54,6 @@ final class AudioExport {
     // Audio packets are small, so a long queue of several minutes of audio needs little memory.
     let queue = BoundedBlockingQueue<Made>(capacity: 10_000)
     self.queue = queue
-    metadata = plan.language.map { ["language": $0] } ?? [:]
-    timescale = Int32(clamping: plan.sampleRate)
-    descriptions = plan.copiedDescriptions
     report = plan.report
     ExportThread.start(in: work, failed: { queue.end($0) }) {
       do {
@@ -62,8 +64,10 @@ final class AudioExport {
     guard case .ready(let parameters, let most)? = try queue.next(isCancelled) else {
       throw MediaError.exportCancelled
     }
-    self.parameters = parameters
-    maximumPackets = most
+    track = Track(
+      parameters: parameters, descriptions: plan.copiedDescriptions,
+      timescale: Int32(clamping: plan.sampleRate),
+      metadata: plan.language.map { ["language": $0] } ?? [:], maximumPackets: most)
   }
 
   /// Returns the next audio packet without removing it; nil at the end of the audio.

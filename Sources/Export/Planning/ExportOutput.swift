@@ -98,7 +98,7 @@ struct ExportOutput: ~Copyable {
     settings.chapterTimescale = chapters.timescale
     // Space for the index is reserved at the start of the file, so that a player can start before
     // it has loaded the whole movie.
-    settings.frontIndexCount = Int(clamping: frameCount) + (audio?.maximumPackets ?? 0)
+    settings.frontIndexCount = Int(clamping: frameCount) + (audio?.track.maximumPackets ?? 0)
     var writer = try MovieWriter(path: path, settings: settings, copying: sources)
     videoTrack = try writer.addTrack(
       parameters, timescale: timescale,
@@ -106,10 +106,10 @@ struct ExportOutput: ~Copyable {
       displayMatrix: isUpright
         ? [] : Self.displayMatrix(asset.videoTrack?.format, properties), sideData: sideData,
       descriptions: descriptions)
-    if let audio {
+    if let track = audio?.track {
       audioTrack = try writer.addTrack(
-        audio.parameters, timescale: audio.timescale, metadata: audio.metadata,
-        descriptions: audio.descriptions)
+        track.parameters, timescale: track.timescale, metadata: track.metadata,
+        descriptions: track.descriptions)
     }
     try writer.begin()
     self.writer = consume writer
@@ -211,7 +211,7 @@ struct ExportOutput: ~Copyable {
     guard let audio else { return }
     while let next = try audio.next(isCancelled) {
       // The product of a 64-bit and a 32-bit number always fits in 128 bits.
-      if let ticks, Int128(next.pts) * Int128(timescale) >= Int128(ticks) * Int128(audio.timescale)
+      if let ticks, Int128(next.pts) * Int128(timescale) >= Int128(ticks) * Int128(audio.track.timescale)
       {
         return
       }

@@ -53,7 +53,7 @@ package enum BoxType {
   package static let sampleGroupDescription: UInt32 = 0x7367_7064  // sgpd
   package static let sampleToGroup: UInt32 = 0x7362_6770  // sbgp
   package static let videoHeader: UInt32 = 0x766D_6864  // vmhd
-  package static let soundHeader: UInt32 = 0x736D_6864  // smhd
+  package static let audioHeader: UInt32 = 0x736D_6864  // smhd
   package static let baseHeader: UInt32 = 0x676D_6864  // gmhd
   package static let metadataKeyNamespace: UInt32 = 0x6D64_7461  // mdta
   package static let keyDataType: UInt32 = 0x6474_7970  // dtyp

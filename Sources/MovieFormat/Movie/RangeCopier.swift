@@ -37,7 +37,9 @@ package struct RangeCopier: ~Copyable {
   /// Bytes that are still to be written, before ``byteCount``.
   private var buffer: [UInt8] = []
   /// The number of bytes appended so far, including gaps.
-  private(set) var byteCount: Int64 = 0
+  var byteCount: Int64 { position }
+  /// The end of what was appended.
+  private var position: Int64 = 0
 
   /// Creates a copier to an empty file.
   init(to open: OpenFile, from sources: [OpenFile]) {
@@ -62,14 +64,14 @@ package struct RangeCopier: ~Copyable {
       if buffer.capacity < Self.bufferBytes { buffer.reserveCapacity(Self.bufferBytes) }
       buffer.append(contentsOf: bytes)
     } else {
-      try file.write(bytes, at: byteCount)
+      try file.write(bytes, at: position)
     }
-    byteCount += Int64(bytes.count)
+    position += Int64(bytes.count)
   }
 
   private mutating func writeBuffer() throws(CallFailure) {
     guard !buffer.isEmpty else { return }
-    try file.write(buffer, at: byteCount - Int64(buffer.count))
+    try file.write(buffer, at: position - Int64(buffer.count))
     buffer.removeAll(keepingCapacity: true)
   }
 
@@ -80,14 +82,14 @@ package struct RangeCopier: ~Copyable {
     guard let block = blockBytes[source], !isNext(source, start),
       runBytes() >= Self.shareableRunBytes
     else { return }
-    let gap = (start % block - byteCount % block + block) % block
+    let gap = (start % block - position % block + block) % block
     if gap > 0 { try skip(Int(gap)) }
   }
 
   /// Leaves a gap of `count` bytes, which read as zeros.
   mutating func skip(_ count: Int) throws(CallFailure) {
     try flush()
-    byteCount += Int64(count)
+    position += Int64(count)
   }
 
   private func isNext(_ source: Int, _ start: Int64) -> Bool {
@@ -99,9 +101,9 @@ package struct RangeCopier: ~Copyable {
       run?.count += count
     } else {
       try flush()
-      run = Run(source: source, start: start, target: byteCount, count: count)
+      run = Run(source: source, start: start, target: position, count: count)
     }
-    byteCount += count
+    position += count
     guard let run, run.count >= Self.maximumPending else { return }
     // Only whole blocks can be shared, so the range is divided at the start of a block in the source.
     let block = blockBytes[run.source] ?? 1

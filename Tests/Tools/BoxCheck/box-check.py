@@ -194,7 +194,7 @@ def check_edits(trak, ends, media_scale, movie_scale, is_fragmented):
 
 
 class Track:
-    """What was found about a track."""
+    """The tables of a track, as they were read."""
 
 
 def check_track(trak, movie_scale, media, is_fragmented):
@@ -378,7 +378,7 @@ def planted(data):
 
 
 def dump(path):
-    """What two files with the same contents share: times, sizes, boxes without positions, media."""
+    """Times, sizes, boxes without positions, and media, which two files with the same contents share."""
     data = open(path, "rb").read()
     boxes, movie, tracks = check(data)
     found = {"brands": boxes[0].body.decode("latin-1"), "tracks": [],
