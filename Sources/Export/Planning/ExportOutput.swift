@@ -211,7 +211,8 @@ struct ExportOutput: ~Copyable {
     guard let audio else { return }
     while let next = try audio.next(isCancelled) {
       // The product of a 64-bit and a 32-bit number always fits in 128 bits.
-      if let ticks, Int128(next.pts) * Int128(timescale) >= Int128(ticks) * Int128(audio.track.timescale)
+      if let ticks,
+        Int128(next.pts) * Int128(timescale) >= Int128(ticks) * Int128(audio.track.timescale)
       {
         return
       }
