@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
+package import OvercrankMediaCore
 package import OvercrankMovieFormat
 
 extension FragmentedMovieWriter.Track {

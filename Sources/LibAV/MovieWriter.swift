@@ -2,7 +2,7 @@
 
 import CFFmpeg
 package import OvercrankLinuxSystem
-import OvercrankMediaCore
+package import OvercrankMediaCore
 package import OvercrankMovieFormat
 
 /// Writes packets of libavcodec and libavformat to a MOV or MP4 file.

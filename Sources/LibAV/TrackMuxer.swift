@@ -2,6 +2,7 @@
 
 import CFFmpeg
 import OvercrankLinuxSystem
+package import OvercrankMediaCore
 package import OvercrankMovieFormat
 
 /// libavformat's muxer for one track of a MOV or MP4 file, which writes into memory.

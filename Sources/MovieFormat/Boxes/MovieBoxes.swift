@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankLinuxSystem
-import OvercrankMediaCore
+package import OvercrankMediaCore
 
 /// The top-level boxes of a movie file, with the changes to them that recovery and finishing need.
 package struct MovieBoxes: ~Copyable {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-package import OvercrankLinuxSystem
-import OvercrankMediaCore
+import OvercrankLinuxSystem
+package import OvercrankMediaCore
 
 /// Moves the `moov` box before the media data, so that playback can start during a download.
 ///

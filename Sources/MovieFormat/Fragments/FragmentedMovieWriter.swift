@@ -3,7 +3,7 @@
 import Glibc
 package import OvercrankFrameAccounting
 package import OvercrankLinuxSystem
-import OvercrankMediaCore
+package import OvercrankMediaCore
 
 /// Writes a fragmented movie that is playable while it grows.
 ///

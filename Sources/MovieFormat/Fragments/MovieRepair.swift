@@ -2,8 +2,8 @@
 
 import Glibc
 package import OvercrankFrameAccounting
-package import OvercrankLinuxSystem
-import OvercrankMediaCore
+import OvercrankLinuxSystem
+package import OvercrankMediaCore
 
 /// The changes that make the fragments of an interrupted recording readable for all readers.
 ///

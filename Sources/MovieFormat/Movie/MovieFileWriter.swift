@@ -2,6 +2,7 @@
 
 import Glibc
 package import OvercrankLinuxSystem
+package import OvercrankMediaCore
 
 /// Writes a plain MOV or MP4 file: samples in the order of the calls, and an index of them.
 ///

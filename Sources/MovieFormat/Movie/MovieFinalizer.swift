@@ -2,6 +2,7 @@
 
 import Glibc
 package import OvercrankLinuxSystem
+package import OvercrankMediaCore
 
 /// Converts a fragmented recording to a plain (unfragmented) movie without copying samples.
 ///

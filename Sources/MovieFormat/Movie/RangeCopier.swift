@@ -2,6 +2,7 @@
 
 import Glibc
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// Appends bytes of memory and of other files to a file.
 ///

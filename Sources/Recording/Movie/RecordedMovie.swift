@@ -2,6 +2,7 @@
 
 import OvercrankLibAV
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import OvercrankMovieFormat
 
 /// The file of a recording after its last sample.
