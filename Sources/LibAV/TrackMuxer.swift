@@ -290,6 +290,18 @@ struct SyncMarks {
 }
 
 extension CodecParameters {
+  /// Whether ``TrackMuxer`` stores the packets of a MOV or MP4 file as they are.
+  ///
+  /// It rewrites H.264 and HEVC byte streams, as in AVC-Intra, and AAC with ADTS headers. The description of
+  /// their file does not fit the rewritten packets.
+  package var isStoredUnchanged: Bool {
+    switch codecID {
+    case AV_CODEC_ID_H264, AV_CODEC_ID_HEVC: unitLengthSize != nil
+    case AV_CODEC_ID_AAC: !extradata.isEmpty
+    default: true
+    }
+  }
+
   /// The number of bytes of a sample of uncompressed audio, for all channels; nil for other codecs.
   var uncompressedSampleBytes: Int? {
     guard pointer.pointee.codec_type == AVMEDIA_TYPE_AUDIO, pointer.pointee.frame_size <= 1 else {

@@ -246,58 +246,6 @@ struct ForeignFileTests {
     }
   }
 
-  @Test func `A copy keeps all sample descriptions of a track`() async throws {
-    var (packets, descriptions): ([[Packet]], [SampleDescription]) = ([], [])
-    var expected: [UInt8] = []
-    let images = ["-f", "rawvideo", "-fps_mode", "passthrough"]
-    var parameters: CodecParameters?
-    for profile in ["baseline", "high"] {
-      let path = directory.file("\(profile).mov")
-      try await FFmpeg.makeClip(
-        path, frames: 20, ["-c:v", "libx264", "-profile:v", profile, "-bf", "0"])
-      expected += try await FFmpeg.converted(path, images)
-      descriptions += try #require(SourceDescriptions(ofTrack: 0, in: path)).descriptions
-      var demuxer = try Demuxer(opening: path)
-      parameters = parameters ?? demuxer.tracks[0].parameters
-      packets.append([])
-      while let packet = try demuxer.nextPacket() { packets[packets.count - 1].append(packet) }
-    }
-    #expect(Set(descriptions).count == 2)
-    // The first part comes again at the end.
-    let order = [0, 1, 0]
-    expected += expected[..<(expected.count / 2)]
-    let changed = try directory.write([], as: "changed.mov")
-    var writer = try MovieWriter(
-      path: changed, settings: MovieWriter.Settings(container: .mov, movieTimescale: 30_000))
-    let track = try writer.addTrack(
-      try #require(parameters), timescale: 30_000, descriptions: descriptions)
-    try writer.begin()
-    var ticks: Int64 = 0
-    for part in order {
-      for packet in packets[part] {
-        try writer.write(
-          packet, track: track, pts: ticks, dts: ticks, duration: 1_000, description: part)
-        ticks += 1_000
-      }
-    }
-    try writer.finish()
-    #expect(try Asset(path: changed).videoTrack?.frameCount == 60)
-    let report = try copy(changed)
-    #expect(report.framesCopied == 60)
-    let stored = try #require(SourceDescriptions(ofTrack: 0, in: report.path))
-    #expect(stored.descriptions == descriptions)
-    for path in [changed, report.path] {
-      #expect(try await FFmpeg.converted(path, images) == expected)
-    }
-    // MP4 has other boxes in its descriptions than MOV.
-    #expect {
-      try copy(changed, as: "copy.mp4")
-    } throws: {
-      ($0 as? MediaError)?.code == .unsupportedSource
-    }
-    #expect(try render(changed, .ffv1).framesEncoded > 0)
-  }
-
   @Test func `Parameter sets between two fields apply to the second`() async throws {
     let video = FieldCodedVideo(frameCount: 6, frameWithChange: 2)
     let raw = try directory.write(video.bytes, as: "fields.h264")

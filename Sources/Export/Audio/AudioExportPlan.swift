@@ -141,6 +141,7 @@ struct AudioExportPlan: Sendable {
   /// Empty if there are none, or several.
   var copiedDescriptions: [SampleDescription] {
     guard case .copied = method, assets[0].container == "mov",
+      track.format.parameters.isStoredUnchanged,
       let source = SourceDescriptions(ofTrack: track.format.index, in: assets[0].path),
       source.container == container, source.descriptions.count == 1
     else { return [] }

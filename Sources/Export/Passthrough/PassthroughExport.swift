@@ -142,11 +142,12 @@ struct JoinedDescriptions {
 
   /// Joins the descriptions of assets.
   ///
-  /// Returns nil unless all assets have the output's container, so that it can store their descriptions
-  /// unchanged.
+  /// Returns nil unless all assets have the output's container and packets that it stores unchanged, so
+  /// that their descriptions are still right.
   init?(_ assets: [Asset], in container: MovieContainer?) {
     for asset in assets {
       guard asset.container == "mov", let track = asset.videoTrack,
+        track.format.parameters.isStoredUnchanged,
         let source = SourceDescriptions(ofTrack: track.format.index, in: asset.path),
         source.container == container
       else { return nil }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankExport
+import OvercrankLibAV
+import OvercrankMediaCore
+import OvercrankMovieFormat
+import TestSupport
+import Testing
+
+/// Sample descriptions of sources, which a copy keeps only if they fit its packets.
+struct SampleDescriptionTests {
+  private let directory: Scratch
+
+  init() throws { directory = try Scratch() }
+
+  private func copy(
+    _ paths: [String], as name: String = "copy.mov", boundary: CutPolicy = .auto,
+    _ ranges: [TimeRange?] = []
+  ) throws -> ExportReport {
+    let assets = try paths.map { try Asset(path: $0) }
+    var composition = Composition()
+    for (number, asset) in assets.enumerated() {
+      let whole = try TimeRange(start: .zero, end: asset.duration)
+      let range = ranges.indices.contains(number) ? ranges[number] ?? whole : whole
+      try composition.insertTimeRange(range, of: asset.mediaSource(), at: composition.duration)
+    }
+    var settings = ExportSettings(
+      path: directory.file(name), mode: .passthrough(boundary: boundary))
+    settings.overwrites = true
+    return try ExportSession(composition, of: assets).export(settings)
+  }
+
+  private func images(_ path: String) async throws -> [UInt8] {
+    try await FFmpeg.converted(
+      path, ["-map", "0:v", "-f", "rawvideo", "-fps_mode", "passthrough"])
+  }
+
+  private func isRefused(_ export: () throws -> ExportReport) -> Bool {
+    do { _ = try export() } catch let error as MediaError {
+      return error.code == .unsupportedSource
+    } catch {}
+    return false
+  }
+
+  /// A movie of 20 frames whose parameter sets depend on the profile.
+  private func plain(_ profile: String, _ container: String = "mov") async throws -> String {
+    let path = directory.file("\(profile).\(container)")
+    try await FFmpeg.makeClip(
+      path, frames: 20, ["-c:v", "libx264", "-profile:v", profile, "-bf", "0"])
+    return path
+  }
+
+  /// A movie of three parts, of which the second has another sample description.
+  private func changing(_ container: MovieContainer = .mov) async throws -> (
+    path: String, descriptions: [SampleDescription], images: [UInt8]
+  ) {
+    var (packets, descriptions): ([[Packet]], [SampleDescription]) = ([], [])
+    var images: [UInt8] = []
+    var parameters: CodecParameters?
+    for profile in ["baseline", "high"] {
+      let path = try await plain(profile, container.rawValue)
+      images += try await self.images(path)
+      descriptions += try #require(SourceDescriptions(ofTrack: 0, in: path)).descriptions
+      var demuxer = try Demuxer(opening: path)
+      parameters = parameters ?? demuxer.tracks[0].parameters
+      packets.append([])
+      while let packet = try demuxer.nextPacket() { packets[packets.count - 1].append(packet) }
+    }
+    #expect(Set(descriptions).count == 2)
+    images += images[..<(images.count / 2)]
+    let path = try directory.write([], as: "changing.\(container.rawValue)")
+    var writer = try MovieWriter(
+      path: path, settings: MovieWriter.Settings(container: container, movieTimescale: 30_000))
+    let track = try writer.addTrack(
+      try #require(parameters), timescale: 30_000, descriptions: descriptions)
+    try writer.begin()
+    var ticks: Int64 = 0
+    for part in [0, 1, 0] {
+      for packet in packets[part] {
+        try writer.write(
+          packet, track: track, pts: ticks, dts: ticks, duration: 1_000, description: part)
+        ticks += 1_000
+      }
+    }
+    try writer.finish()
+    return (path, descriptions, images)
+  }
+
+  @Test func `A copy keeps all sample descriptions of a track`() async throws {
+    let changed = try await changing()
+    #expect(try Asset(path: changed.path).videoTrack?.frameCount == 60)
+    let report = try copy([changed.path])
+    #expect(report.framesCopied == 60)
+    let stored = try #require(SourceDescriptions(ofTrack: 0, in: report.path))
+    #expect(stored.descriptions == changed.descriptions)
+    for path in [changed.path, report.path] { #expect(try await images(path) == changed.images) }
+    // MP4 has other boxes in its descriptions than MOV.
+    #expect(isRefused { try copy([changed.path], as: "copy.mp4") })
+    let asset = try Asset(path: changed.path)
+    var settings = ExportSettings(path: directory.file("made.mov"), mode: .constant(FrameRate(30)))
+    settings.render { $0.encoding = .ffv1 }
+    #expect(try ExportSession(Composition(asset), of: asset).export(settings).framesEncoded > 0)
+  }
+
+  @Test(arguments: ["ai12", "avc1"])
+  func `A byte stream without avcC gets a description`(tag: String) async throws {
+    // The codec tags of AVC-Intra stand for a byte stream, whose packets have the parameter sets.
+    let stream = directory.file("stream.mov")
+    try await FFmpeg.makeClip(
+      stream, frames: 20,
+      ["-c:v", "libx264", "-flags", "-global_header", "-x264-params", "repeat-headers=1"]
+        + ["-tag:v", "ai12"])
+    var movie = try bytes(of: stream)
+    #expect(movie.firstRange(of: Array("avcC".utf8)) == nil)
+    let name = try #require(movie.firstRange(of: Array("ai12".utf8)))
+    movie.replaceSubrange(name, with: Array(tag.utf8))
+    let path = try directory.write(movie, as: "\(tag).mov")
+    let expected = try await images(path)
+    #expect(expected.count == 20 * 160 * 120 * 3 / 2)
+    for container in ["mov", "mp4"] {
+      let report = try copy([path], as: "copy.\(container)")
+      #expect(try await images(report.path) == expected)
+    }
+  }
+}
