@@ -104,6 +104,34 @@ struct SampleDescriptionTests {
     #expect(try ExportSession(Composition(asset), of: asset).export(settings).framesEncoded > 0)
   }
 
+  @Test func `Joined movies keep the sample descriptions of all`() async throws {
+    let first = try await plain("baseline")
+    let changed = try await changing()
+    let report = try copy([first, changed.path])
+    #expect(try await images(report.path) == images(first) + changed.images)
+    let stored = try #require(SourceDescriptions(ofTrack: 0, in: report.path))
+    #expect(stored.descriptions == changed.descriptions)
+  }
+
+  @Test func `A join that would lose a sample description is refused`() async throws {
+    let (mov, mp4) = (try await plain("baseline"), try await plain("baseline", "mp4"))
+    let changed = try await changing().path
+    // A MOV file cannot keep the descriptions of MP4.
+    #expect(isRefused { try copy([changed, mp4]) })
+    #expect(isRefused { try copy([mp4, changed]) })
+    let changedMP4 = try await changing(.mp4).path
+    #expect(isRefused { try copy([mov, changedMP4]) })
+    #expect(try copy([mp4, changedMP4], as: "copy.mp4").framesCopied == 80)
+  }
+
+  @Test func `Cuts are not rendered if any movie changes its description`() async throws {
+    let paths = [try await plain("baseline"), try await changing().path]
+    let ranges = [nil, try range(200, 1_900)]
+    #expect(throws: MediaError.self) { try copy(paths, boundary: .render, ranges) }
+    #expect(try copy(paths, boundary: .auto, ranges).framesEncoded == 0)
+    #expect(try copy([paths[0]], boundary: .render, [try range(200, 500)]).framesEncoded > 0)
+  }
+
   @Test(arguments: ["ai12", "avc1"])
   func `A byte stream without avcC gets a description`(tag: String) async throws {
     // The codec tags of AVC-Intra stand for a byte stream, whose packets have the parameter sets.

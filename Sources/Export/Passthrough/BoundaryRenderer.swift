@@ -19,11 +19,18 @@ struct BoundaryRenderer {
   private let headers: [UInt8]
   private let undecodable: UndecodableFramePolicy
 
-  /// Returns the reason why frames of a track cannot be encoded next to copied packets.
+  /// Returns the reason why frames of some assets cannot be encoded next to copied packets.
   ///
   /// Returns nil if they can be encoded.
-  static func refusal(_ track: VideoTrack?) -> String? {
-    guard let track else { return "the source has no video" }
+  static func refusal(_ assets: [Asset]) -> String? {
+    for asset in assets {
+      guard let track = asset.videoTrack else { return "the source has no video" }
+      if let reason = refusal(track) { return reason }
+    }
+    return nil
+  }
+
+  private static func refusal(_ track: VideoTrack) -> String? {
     let parameters = track.format.parameters
     guard track.codec == .h264 else {
       // Encoded and copied frames in one track need parameter sets with different identifiers. HEVC

@@ -34,7 +34,7 @@ struct PassthroughExport {
     var failed: [ExportReport.UndecodableFrame] = []
     let (copied, files) = storedSources()
     // Encoded frames need another description than that of the source.
-    let stored = renderer == nil ? JoinedDescriptions(assets, in: output.container) : nil
+    let stored = renderer == nil ? try JoinedDescriptions(assets, in: output.container) : nil
     try output.begin(
       renderer?.parameters ?? track.format.parameters, timescale: plan.timescale, copying: files,
       descriptions: stored?.descriptions ?? [])
@@ -143,14 +143,21 @@ struct JoinedDescriptions {
   /// Joins the descriptions of assets.
   ///
   /// Returns nil unless all assets have the output's container and packets that it stores unchanged, so
-  /// that their descriptions are still right.
-  init?(_ assets: [Asset], in container: MovieContainer?) {
+  /// that their descriptions are still right. The track then needs a new description.
+  ///
+  /// - Throws: `MediaError` if that would have to describe packets with different descriptions.
+  init?(_ assets: [Asset], in container: MovieContainer?) throws(MediaError) {
     for asset in assets {
       guard asset.container == "mov", let track = asset.videoTrack,
         track.format.parameters.isStoredUnchanged,
         let source = SourceDescriptions(ofTrack: track.format.index, in: asset.path),
         source.container == container
-      else { return nil }
+      else {
+        if let changing = assets.first(where: { $0.videoTrack?.changesDescription == true }) {
+          throw Self.refusal(changing)
+        }
+        return nil
+      }
       var indices: [Int] = []
       for description in source.descriptions.map(\.namingPlayableHEVC) {
         if !descriptions.contains(description) { descriptions.append(description) }
@@ -158,6 +165,14 @@ struct JoinedDescriptions {
       }
       sources.append((source, indices, asset.path))
     }
+  }
+
+  private static func refusal(_ asset: Asset) -> MediaError {
+    MediaError(
+      .unsupportedSource,
+      "the codec parameters of the video change inside \(asset.path), so that one track cannot hold "
+        + "copies of all frames",
+      recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
   }
 
   /// The index of the description of a packet at a byte offset in an asset.

@@ -78,7 +78,7 @@ struct PassthroughPlan {
   private static func maximumHidden(_ timescale: Int32) -> Int { min(60, Int(timescale / 4_000)) }
 
   init(_ track: CompositionTrack, _ assets: [Asset], boundary: CutPolicy) throws {
-    let reason = BoundaryRenderer.refusal(assets.first?.videoTrack)
+    let reason = BoundaryRenderer.refusal(assets)
     guard boundary == .auto, reason == nil else {
       try self.init(track, assets, boundary, renders: boundary == .render && reason == nil, reason)
       return

@@ -85,6 +85,9 @@ struct ExportPlan {
     case .passthrough(let boundary, let crf):
       try Self.checkAlike(assets, isMixed: isMixed)
       try Self.checkStorable(video, asset, container)
+      if assets.contains(where: { $0.videoTrack?.changesDescription == true }) {
+        _ = try JoinedDescriptions(assets, in: MovieContainer(rawValue: container))
+      }
       let plan = try PassthroughPlan(track, assets, boundary: boundary)
       frames = .copied(plan, crf: crf)
       chapters = try ChapterMap(
@@ -333,16 +336,6 @@ struct ExportPlan {
   private static func checkStorable(
     _ track: VideoTrack, _ asset: Asset, _ container: String
   ) throws(MediaError) {
-    guard
-      !track.changesDescription
-        || JoinedDescriptions([asset], in: MovieContainer(rawValue: container)) != nil
-    else {
-      throw MediaError(
-        .unsupportedSource,
-        "the codec parameters of the video change inside \(asset.path), so that one track cannot hold "
-          + "copies of all frames",
-        recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
-    }
     guard ![.h264, .hevc, .mjpeg].contains(track.codec),
       !MovieWriter.accepts(
         track.format.parameters, timescale: track.timescale,
