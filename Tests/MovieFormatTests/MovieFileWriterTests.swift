@@ -37,9 +37,9 @@ import Testing
   private func write(
     _ samples: [Sample], to path: String, _ container: MovieContainer = .mov,
     frontIndexBytes: Int? = nil, chapters: [MovieIndex.Chapter] = [],
-    tags: [String: String] = [:]
+    tags: [String: String] = [:], timescale: Int32 = 1_000
   ) throws {
-    var index = MovieIndex(container, timescale: 1_000)
+    var index = MovieIndex(container, timescale: timescale)
     index.tags = tags
     var settings = MovieFileWriter.Settings(index: index)
     settings.frontIndexBytes = frontIndexBytes
@@ -203,6 +203,34 @@ import Testing
     #expect(demuxer.metadata["com.android.capture.fps"].flatMap(Double.init) == 240)
     #expect(demuxer.chapters.map(\.title) == chapters.map(\.title))
     #expect(demuxer.chapters.map(\.start) == [.zero, Rational(1, over: 50)])
+  }
+
+  @Test func `Chapters may last for hours in a fine timescale`() throws {
+    let hour: Int64 = 3_600_000_000
+    let frames = [Sample(dts: 0, pts: 0, bytes: [1])]
+    for (hours, timescale) in [(1, 1_000_000), (6, Int32.max / 2), (24_000, 1_000_000)] {
+      let length = Int64(hours) * hour / 1_000_000 * Int64(timescale)
+      let chapters = [
+        MovieIndex.Chapter(title: "long", start: 0, end: length),
+        MovieIndex.Chapter(title: "last", start: length, end: length + Int64(timescale)),
+      ]
+      try write(frames, to: "a", chapters: chapters, timescale: timescale)
+      let demuxer = try Demuxer(opening: scratch.file("a"))
+      #expect(demuxer.chapters.map(\.title) == ["long", "last"])
+      #expect(demuxer.chapters.map(\.start) == [.zero, Rational(Int128(hours) * 3_600, over: 1)])
+    }
+  }
+
+  @Test func `Chapters within one tick are all kept`() throws {
+    let frames = [Sample(dts: 0, pts: 0, bytes: [1])]
+    let chapters = [(0, 5), (5, 5), (5, 5), (6, 20)].enumerated().map {
+      MovieIndex.Chapter(title: "\($0)", start: $1.0, end: $1.1)
+    }
+    try write(frames, to: "a", chapters: chapters)
+    let demuxer = try Demuxer(opening: scratch.file("a"))
+    #expect(demuxer.chapters.map(\.title) == ["0", "1", "2", "3"])
+    let starts = demuxer.chapters.map { Int(($0.start * 1_000).doubleValue.rounded()) }
+    #expect(starts == [0, 5, 6, 7])
   }
 
   @Test func `A track is read as it was written`() throws {

@@ -205,16 +205,23 @@ package struct MovieFileWriter: ~Copyable {
       tracks[index].track.references.append(
         MovieTrack.Reference(type: ChapterTrack.reference, tracks: [number]))
     }
-    tracks.append(Track(track: ChapterTrack.description(timescale: settings.index.timescale)))
     let movie = settings.index.timescale
+    let timescale = ChapterTrack.timescale(of: settings.chapters, movie)
+    tracks.append(Track(track: ChapterTrack.description(timescale: timescale)))
     settings.index.chapterList = settings.chapters.map {
       ($0.title, MovieIndex.rescale($0.start, from: movie, to: 1_000_000, .toNearest))
     }
+    var next = Int64.min
     for chapter in settings.chapters {
       let bytes = ChapterTrack.sample(chapter.title)
-      let sample = Sample(
-        track: number, ticks: chapter.start, duration: chapter.end - chapter.start, isKeyFrame: true
-      )
+      func ticks(_ time: Int64) -> Int64 {
+        MovieIndex.rescale(time, from: movie, to: timescale, .toNearest)
+      }
+      // A chapter that would share the tick of the one before it begins a tick later.
+      let start = max(next, ticks(chapter.start))
+      let duration = min(max(1, ticks(chapter.end) &- start), Int64(Int32.max))
+      let sample = Sample(track: number, ticks: start, duration: duration, isKeyFrame: true)
+      next = start &+ 1
       let result = bytes.withUnsafeBytes { bytes in
         Result { () throws(CallFailure) in try append(bytes, sample) }
       }
@@ -228,6 +235,17 @@ private enum ChapterTrack {
   /// The type of the reference from other tracks.
   static let reference: UInt32 = 0x6368_6170  // chap
   private static let text: UInt32 = 0x7465_7874  // text
+
+  /// The number of ticks per second for the times of chapters.
+  ///
+  /// It is that of the movie, unless a chapter lasts longer than its ticks can state.
+  static func timescale(of chapters: [MovieIndex.Chapter], _ movie: Int32) -> Int32 {
+    let ends = chapters.dropFirst().map(\.start) + [chapters.last?.end ?? 0]
+    let longest = zip(chapters, ends).map { $1 &- $0.start }.max() ?? 0
+    return [movie, 1_000].first {
+      MovieIndex.rescale(longest, from: movie, to: $0, .up) < Int64(Int32.max)
+    } ?? 1
+  }
 
   static func description(timescale: Int32) -> MovieTrack {
     var entry = BoxBytes()
