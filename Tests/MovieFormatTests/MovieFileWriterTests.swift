@@ -175,6 +175,9 @@ import Testing
     var movie = try MovieFileWriter(
       RandomAccessFile(opening: path).file, tracks: tracks(.mov),
       settings: MovieFileWriter.Settings(index: MovieIndex(.mov, timescale: 1_000)))
+    #expect(throws: CallFailure.self) {
+      try append(Sample(dts: .min, pts: .min, bytes: [1]), to: &movie, .mov)
+    }
     try append(Sample(dts: 10, pts: 10, bytes: [1]), to: &movie, .mov)
     for (dts, pts) in [(10, 10), (9, 9), (20, 19), (11 + Int64(Int32.max), 11 + Int64(Int32.max))] {
       #expect(throws: CallFailure.self) {

@@ -76,6 +76,34 @@ struct RecoveryTests {
     return bytes
   }
 
+  /// The unfinished file with a changed record of one sample.
+  private static func changing(
+    _ index: Int, ofTrack track: Int, in bytes: [UInt8], _ scratch: Scratch,
+    _ change: (inout StoredSample) -> Void
+  ) throws -> [UInt8] {
+    var bytes = bytes
+    let file = try MovieBoxes(opening: try scratch.write(bytes, as: "whole.mov"))
+    let head = try #require(file.boxes().first { $0.type == BoxType.movie })
+    var number = 0
+    for fragment in RecordedFragments(in: file, from: head.end).fragments {
+      var position = Int(fragment.start) + fragment.headSpace + FragmentJournal.headBytes
+      for record in TakeRecord.list(Array(bytes[position..<Int(fragment.mediaStart) - 8])) {
+        if case .sample(var sample) = record, sample.track == track {
+          if number == index {
+            change(&sample)
+            var changed: [UInt8] = []
+            TakeRecord.sample(sample).write(to: &changed)
+            bytes.replaceSubrange(position..<position + changed.count, with: changed)
+            return bytes
+          }
+          number += 1
+        }
+        position += TakeRecord.byteCount
+      }
+    }
+    throw MediaError(.invalidData, "the track has too few samples")
+  }
+
   private static func recovered(
     _ bytes: [UInt8], _ scratch: Scratch
   ) throws -> (report: RecoveryReport, path: String) {
@@ -263,6 +291,24 @@ struct RecoveryTests {
       try MovieRecovery.recover(scratch.file("missing.mov"))
     }
     #expect(missing?.code == .fileNotFound)
+  }
+
+  @Test(arguments: [Int64.min, -1, 0, 1 << 61, 1 << 62, .max])
+  func `Recovery refuses sample times that no recording has`(ticks: Int64) throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(240)
+    let unfinished = try Self.unfinished(
+      try camera.frames(0..<130), camera: camera, in: scratch, audio: true)
+    for (track, index) in [(0, 7), (0, 129), (1, 5)] {
+      let bytes = try Self.changing(index, ofTrack: track, in: unfinished.bytes, scratch) {
+        $0.ticks = ticks
+      }
+      let path = try scratch.write(bytes, as: "cut.mov")
+      let error = #expect(throws: MediaError.self) { try MovieRecovery.recover(path) }
+      #expect(error?.code == .invalidData)
+      let isUnchanged = try TestSupport.bytes(of: path) == bytes
+      #expect(isUnchanged, "sample \(index) of track \(track)")
+    }
   }
 
   @Test func `A take killed before its first frame has nothing to recover`() throws {

@@ -149,7 +149,7 @@ package struct MovieFileWriter: ~Copyable {
     guard !overflow, last == nil || step > 0, step <= Int64(Int32.max),
       let offset = Int32(exactly: sample.presentationOffset), offset >= 0,
       let duration = Int32(exactly: sample.duration), duration >= 0,
-      let count = Int32(exactly: byteCount), count > 0, abs(sample.ticks) < Int64(1) << 62
+      let count = Int32(exactly: byteCount), count > 0, sample.ticks.magnitude < UInt64(1) << 62
     else {
       throw CallFailure(
         "store a frame at \(sample.ticks &+ sample.presentationOffset) (decoded at \(sample.ticks), "

@@ -45,7 +45,8 @@ package struct MovieFinalizer: ~Copyable {
   /// - Parameters:
   ///   - open: The file.
   ///   - known: The fragments that a repair kept; nil to read them from the file.
-  /// - Throws: `CallFailure` with the operation "find the index of".
+  /// - Throws: `CallFailure` with the operation "find the index of", also for a journal with times that no
+  ///   recording has.
   package init(_ open: OpenFile, keeping known: [RecordedFragment]? = nil) throws(CallFailure) {
     let file = MovieBoxes(open)
     let boxes = file.boxes()
@@ -75,6 +76,9 @@ package struct MovieFinalizer: ~Copyable {
     for var sample in journal.fragments.lazy.flatMap(\.samples)
     where tracks.indices.contains(sample.track) {
       sample.ticks &+= firstTicks[sample.track]
+      guard sample.canFollow(tracks[sample.track].samples.last) else {
+        throw CallFailure("find the index of", open.path, EINVAL)
+      }
       tracks[sample.track].samples.append(sample)
     }
     container = MovieContainer(brand: String(decoding: brand, as: UTF8.self))
@@ -177,6 +181,15 @@ extension MovieFinalizer.Track {
 }
 
 extension StoredSample {
+  /// Whether the boxes of an index can state the times of this sample after those of another one.
+  fileprivate func canFollow(_ last: StoredSample?) -> Bool {
+    guard ticks.magnitude < UInt64(1) << 62, presentationOffset <= Int64(Int32.max) else {
+      return false
+    }
+    return last.map { (1...FragmentedMovieWriter.maximumSampleTicks).contains(ticks &- $0.ticks) }
+      ?? true
+  }
+
   /// The presentation time in track ticks.
   package var presentationTicks: Int64 { ticks &+ presentationOffset }
 }
