@@ -258,6 +258,18 @@ struct RecoveryTests {
     }
   }
 
+  @Test func `The ledger keeps frames whose samples are torn`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(240)
+    let unfinished = try Self.unfinished(try camera.frames(0..<130), camera: camera, in: scratch)
+    var bytes = try Self.unsynced(unfinished.bytes, scratch)
+    bytes[unfinished.ends[10] - 9] ^= 1
+    let (report, path) = try Self.recovered(bytes, scratch)
+    #expect(report.frameCount == 10 && report.lostFrameCount == 120)
+    let records = try #require(LedgerBox.read(from: path))
+    #expect(records.map(\.sequence) == unfinished.frames.map(\.sequence))
+  }
+
   @Test func `Recovery leaves a file that it cannot repair unchanged`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)

@@ -53,15 +53,6 @@ package struct RecordedFragments {
     return all
   }
 
-  /// The encoded frame records from all journals.
-  package var frameRecords: [UInt8] {
-    var bytes: [UInt8] = []
-    for fragment in fragments {
-      for frame in fragment.frames { TakeRecord.frame(frame).write(to: &bytes) }
-    }
-    return bytes
-  }
-
   private static func fragment(
     in file: borrowing MovieBoxes, at start: Int64, after last: RecordedFragment?
   ) -> RecordedFragment? {

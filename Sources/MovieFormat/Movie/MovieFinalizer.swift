@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import OvercrankFrameAccounting
 package import OvercrankLinuxSystem
 package import OvercrankMediaCore
 
@@ -34,6 +35,8 @@ package struct MovieFinalizer: ~Copyable {
   private let head: Box
   private let container: MovieContainer
   private let journal: RecordedFragments
+  /// The frames that arrived, with those whose samples a repair dropped.
+  private let frames: [FrameObservation]
   /// The tracks in the order of the file.
   package private(set) var tracks: [Track]
 
@@ -44,10 +47,11 @@ package struct MovieFinalizer: ~Copyable {
   ///
   /// - Parameters:
   ///   - open: The file.
-  ///   - known: The fragments that a repair kept; nil to read them from the file.
+  ///   - repair: A finished repair of the file, whose fragments and frames are used; nil to read them from
+  ///     the file.
   /// - Throws: `CallFailure` with the operation "find the index of", also for a journal with times that no
   ///   recording has.
-  package init(_ open: OpenFile, keeping known: [RecordedFragment]? = nil) throws(CallFailure) {
+  package init(_ open: OpenFile, after repair: MovieRepair? = nil) throws(CallFailure) {
     let file = MovieBoxes(open)
     let boxes = file.boxes()
     guard let head = boxes.first(where: { $0.type == BoxType.movie }), head.byteCount >= 16,
@@ -59,7 +63,8 @@ package struct MovieFinalizer: ~Copyable {
     let header = Box.list(in: bytes, from: 8, to: bytes.count)
       .first { $0.type == BoxType.movieHeader }
     let timescale = header?.number(12, in: bytes).flatMap { Int32(exactly: $0) }
-    let journal = known.map(RecordedFragments.init) ?? RecordedFragments(in: file, from: head.end)
+    let journal =
+      repair.map { RecordedFragments($0.fragments) } ?? RecordedFragments(in: file, from: head.end)
     var tracks: [Track] = []
     var firstTicks: [Int64] = []
     for box in Box.list(in: bytes, from: 8, to: bytes.count) where box.type == BoxType.track {
@@ -86,11 +91,16 @@ package struct MovieFinalizer: ~Copyable {
     self.boxes = boxes
     self.head = head
     self.journal = journal
+    frames = repair?.frames ?? journal.fragments.flatMap(\.frames)
     self.tracks = tracks
   }
 
-  /// The encoded frame records from all journals.
-  package var frameRecords: [UInt8] { journal.frameRecords }
+  /// The encoded records of all frames that arrived.
+  package var frameRecords: [UInt8] {
+    var bytes: [UInt8] = []
+    for frame in frames { TakeRecord.frame(frame).write(to: &bytes) }
+    return bytes
+  }
 
   /// Converts the file in place, by adding an index of all samples.
   ///
@@ -132,7 +142,7 @@ package struct MovieFinalizer: ~Copyable {
         media += track.media
       }
     }
-    let records = journal.frameRecords
+    let records = frameRecords
     let ledger = records.isEmpty ? [] : LedgerBox.bytes(records)
     let index = movie.bytes(list)
     try file.append(media + ledger + index)

@@ -9,17 +9,17 @@ import OvercrankMovieFormat
 enum RecordedMovie {
   /// Converts a fragmented file to a plain movie in place, see ``MovieFinalizer``.
   ///
-  /// The note of the capture times is added to the tags. `known` are the fragments that a repair kept; nil
-  /// to read them from the file.
+  /// The note of the capture times is added to the tags. `repair` is a finished repair of the file, if
+  /// it needed one.
   ///
   /// - Returns: The number of samples of each track in the plain file.
   /// - Throws: `CallFailure`. The fragmented file then stays unchanged and playable.
   static func finish(
-    _ file: OpenFile, keeping known: [RecordedFragment]? = nil, ends: [MovieFinalizer.TrackEnd],
+    _ file: OpenFile, after repair: MovieRepair? = nil, ends: [MovieFinalizer.TrackEnd],
     metadata: [String: String], chapters: [(title: String, start: Int64)] = []
   ) throws(CallFailure) -> [Int64] {
     try CallFailure.converting { () throws(CallFailure) in
-      let movie = try MovieFinalizer(file, keeping: known)
+      let movie = try MovieFinalizer(file, after: repair)
       var tags = metadata
       if let video = movie.tracks.first(where: { $0.kind == .video }) {
         TakeTimeNote.add(

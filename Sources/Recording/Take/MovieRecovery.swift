@@ -226,7 +226,7 @@ public enum MovieRecovery {
     }
     let instants = [tag?.triggerMicroseconds].compactMap(\.self)
     let counts = try RecordedMovie.finish(
-      file, keeping: repair.fragments, ends: ends, metadata: metadata,
+      file, after: repair, ends: ends, metadata: metadata,
       chapters: RecordingTags.chapters(
         ofTriggersAt: instants, frameRate: rate, end: report.duration.wholeMicroseconds))
     report.frameCount = (counts.first ?? 0) - leadIn
