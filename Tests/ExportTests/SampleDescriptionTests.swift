@@ -113,6 +113,28 @@ struct SampleDescriptionTests {
     #expect(stored.descriptions == changed.descriptions)
   }
 
+  @Test(arguments: ["libx264", "mpeg4"])
+  func `Files that differ only in bit rate share a description`(codec: String) async throws {
+    var (paths, expected): ([String], [UInt8]) = ([], [])
+    for (name, frames) in [("short", 5), ("long", 25), ("longer", 45)] {
+      let path = directory.file("\(name).mp4")
+      try await FFmpeg.makeClip(path, frames: frames, ["-c:v", codec, "-bf", "0"])
+      expected += try await images(path)
+      paths.append(path)
+    }
+    let sources = try paths.map { try #require(SourceDescriptions(ofTrack: 0, in: $0)) }
+    #expect(Set(sources.flatMap(\.descriptions)).count == 3)
+    let report = try copy(paths, as: "copy.mp4")
+    #expect(try await images(report.path) == expected)
+    let stored = try #require(SourceDescriptions(ofTrack: 0, in: report.path)).descriptions
+    #expect(stored == [sources[0].descriptions[0].withoutBitRates])
+    #expect(stored[0] != sources[0].descriptions[0])
+    // The rate of a single file is kept.
+    let one = try copy([paths[0]], as: "copy.mp4")
+    let kept = try #require(SourceDescriptions(ofTrack: 0, in: one.path)).descriptions
+    #expect(kept == sources[0].descriptions)
+  }
+
   @Test func `A join that would lose a sample description is refused`() async throws {
     let (mov, mp4) = (try await plain("baseline"), try await plain("baseline", "mp4"))
     let changed = try await changing().path

@@ -158,13 +158,25 @@ struct JoinedDescriptions {
         }
         return nil
       }
-      var indices: [Int] = []
-      for description in source.descriptions.map(\.namingPlayableHEVC) {
-        if !descriptions.contains(description) { descriptions.append(description) }
-        indices.append(descriptions.firstIndex(of: description) ?? 0)
-      }
+      let earlier = descriptions.count
+      let indices = source.descriptions.map { index(of: $0.namingPlayableHEVC, earlier: earlier) }
       sources.append((source, indices, asset.path))
     }
+  }
+
+  /// Adds a description, unless there is an equal one, and returns its index.
+  ///
+  /// One of the `earlier` assets' descriptions that differs only in its bit rate stands for both, without
+  /// the rate.
+  private mutating func index(of description: SampleDescription, earlier: Int) -> Int {
+    if let index = descriptions.firstIndex(of: description) { return index }
+    let plain = description.withoutBitRates
+    if let index = descriptions[..<earlier].firstIndex(where: { $0.withoutBitRates == plain }) {
+      descriptions[index] = plain
+      return index
+    }
+    descriptions.append(description)
+    return descriptions.count - 1
   }
 
   private static func refusal(_ asset: Asset) -> MediaError {

@@ -71,6 +71,23 @@ package struct SampleDescription: Hashable, Sendable {
       .map { Array(bytes[Int($0.start)..<Int($0.end)]) }
   }
 
+  /// This entry of a video track without its bit rates and the number of its track.
+  ///
+  /// Files of one encoder may differ in these alone. A rate of 0 in `esds` is unknown, and `btrt` is left out.
+  package var withoutBitRates: SampleDescription {
+    var plain = self
+    if let stream = plain.elementaryStream(isVideo: true), stream.decoder + 13 <= bytes.count {
+      let fields = [stream.number..<stream.number + 2, stream.decoder + 2..<stream.decoder + 13]
+      for field in fields {
+        plain.bytes.replaceSubrange(field, with: repeatElement(0, count: field.count))
+      }
+    }
+    if plain.videoBox(Self.bitRates) != nil {
+      plain.set([], Self.bitRates, after: Self.videoHeadBytes)
+    }
+    return plain
+  }
+
   /// States the number and the average bit rate of a finished track.
   ///
   /// - Parameters:
