@@ -146,6 +146,23 @@ struct SampleDescriptionTests {
     #expect(try copy([mp4, changedMP4], as: "copy.mp4").framesCopied == 80)
   }
 
+  @Test func `A description that no fragment uses prevents no copy`() throws {
+    var recipe = MovieRecipe.constant(100, count: 50).h264(gop: 10, reordered: false)
+    recipe.fragmentMicroseconds = 100_000
+    let asset = try Asset.made(recipe, in: directory)
+    var movie = try PatchedMovie(asset.path)
+    let table = "moov/trak/mdia/minf/stbl/stsd"
+    let entry = try #require(SourceDescriptions(ofTrack: 0, in: asset.path)).descriptions[0].bytes
+    try movie.replace(table, with: [0, 0, 0, 0, 0, 0, 0, 2] + entry + entry)
+    let unused = try directory.write(movie.bytes, as: "unused.mov")
+    let report = try copy([unused])
+    #expect(report.framesCopied == 50)
+    #expect(try Asset(path: report.path).numbers() == (0..<50).map { $0 })
+    try movie.set(UInt32(2), at: 8, of: "moov/mvex/trex")
+    let used = try directory.write(movie.bytes, as: "used.mov")
+    #expect(isRefused { try copy([used]) })
+  }
+
   @Test func `Cuts are not rendered if any movie changes its description`() async throws {
     let paths = [try await plain("baseline"), try await changing().path]
     let ranges = [nil, try range(200, 1_900)]

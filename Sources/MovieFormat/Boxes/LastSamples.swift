@@ -11,9 +11,7 @@ package struct LastSamples {
   ///
   /// Nil for a track whose boxes state no duration.
   package private(set) var durations: [Int64?] = []
-  /// Whether samples of a track have different sample descriptions, in track order.
-  ///
-  /// True for any track with several descriptions in a fragmented file.
+  /// Whether samples of a track have another sample description than its first one, in track order.
   package private(set) var changesDescription: [Bool] = []
 
   /// Reads the sample tables and fragments of a movie.
@@ -29,34 +27,43 @@ package struct LastSamples {
       type: movie.type, start: 0, byteCount: Int64(bytes.count), headBytes: movie.headBytes)
     let extends = contents.first(BoxType.extends, in: bytes)
     var identifiers: [UInt64] = []
-    for track in contents.all(BoxType.track, in: bytes) {
+    // The tracks with several descriptions, of which a fragment may name any.
+    var several: Set<Int> = []
+    for (number, track) in contents.all(BoxType.track, in: bytes).enumerated() {
       identifiers.append(track.trackIdentifier(in: bytes) ?? 0)
       durations.append(track.lastTableDuration(in: bytes))
-      // Any fragment may name another description.
-      changesDescription.append(
-        track.changesDescription(in: bytes)
-          || extends != nil && track.descriptionCount(in: bytes) > 1)
+      let hasSeveral = track.descriptionCount(in: bytes) > 1
+      changesDescription.append(hasSeveral && track.changesDescription(in: bytes))
+      if hasSeveral { several.insert(number) }
     }
-    // The default sample durations in `trex`, by track ID.
-    var defaults: [UInt64: Int64] = [:]
+    // The default sample durations and descriptions in `trex`, by track ID.
+    var defaults: [UInt64: (duration: Int64, description: UInt64)] = [:]
     for entry in extends?.all(BoxType.trackExtends, in: bytes) ?? [] {
       if let identifier = entry.number(4, in: bytes), let duration = entry.number(12, in: bytes) {
-        defaults[identifier] = Int64(duration)
+        defaults[identifier] = (Int64(duration), entry.number(8, in: bytes) ?? 1)
       }
     }
     var missing = Set(identifiers)
     for fragment in list.reversed() where fragment.type == BoxType.fragment {
-      if missing.isEmpty { break }
+      if missing.isEmpty, several.isEmpty { break }
       guard let bytes = boxes.bytes(of: fragment) else { return nil }
       let contents = Box(
         type: fragment.type, start: 0, byteCount: Int64(bytes.count),
         headBytes: fragment.headBytes)
       for run in contents.all(BoxType.trackFragment, in: bytes).reversed() {
-        guard
-          let identifier = run.first(BoxType.trackFragmentHeader, in: bytes)?
-            .number(4, in: bytes),
-          let track = identifiers.firstIndex(of: identifier), missing.contains(identifier),
-          let duration = run.lastRunDuration(in: bytes, fallback: defaults[identifier])
+        guard let header = run.first(BoxType.trackFragmentHeader, in: bytes),
+          let identifier = header.number(4, in: bytes),
+          let track = identifiers.firstIndex(of: identifier)
+        else { continue }
+        let standard = defaults[identifier]
+        if several.contains(track),
+          header.descriptionIndex(in: bytes) ?? standard?.description ?? 1 != 1
+        {
+          changesDescription[track] = true
+          several.remove(track)
+        }
+        guard missing.contains(identifier),
+          let duration = run.lastRunDuration(in: bytes, fallback: standard?.duration)
         else { continue }
         durations[track] = duration
         missing.remove(identifier)
@@ -85,15 +92,21 @@ extension Box {
     sampleTable(in: bytes)?.first(BoxType.sampleDescriptions, in: bytes)?.number(4, in: bytes) ?? 0
   }
 
-  /// Whether the chunks of a `trak` box refer to several sample descriptions (`stsc`).
+  /// The number of the sample description in a `tfhd` box; nil if it states none.
+  fileprivate func descriptionIndex(in bytes: [UInt8]) -> UInt64? {
+    guard let flags = number(0, in: bytes), flags & 0x02 != 0 else { return nil }
+    // The base offset may precede it.
+    return number(8 + (flags & 0x01 != 0 ? 8 : 0), in: bytes)
+  }
+
+  /// Whether the chunks of a `trak` box refer to another sample description than the first (`stsc`).
   fileprivate func changesDescription(in bytes: [UInt8]) -> Bool {
     guard let chunks = sampleTable(in: bytes)?.first(BoxType.sampleToChunk, in: bytes),
       let count = chunks.number(4, in: bytes)
     else { return false }
-    let first = chunks.number(16, in: bytes)
     for entry in 0..<Int(clamping: count) {
       guard let description = chunks.number(16 + 12 * entry, in: bytes) else { return false }
-      if description != first { return true }
+      if description != 1 { return true }
     }
     return false
   }
