@@ -227,22 +227,12 @@ package final class TrackMuxer {
       var track = MovieTrack(box, in: bytes)
     else { throw CallFailure("describe a track of", path, code: CFFmpeg_EINVAL) }
     track.isMade = true
-    track.sampleGroups = Self.sampleGroups(box, in: bytes)
     if format.container == .mov, ColorBox.isNeeded(for: format.parameters) {
       let color = ColorBox.bytes(.init(format.parameters))
       guard track.descriptions.count == 1, track.descriptions[0].setVideoBox(color, ColorBox.type)
       else { throw CallFailure("write the color range into", path, code: CFFmpeg_EINVAL) }
     }
     return DescribedTrack(track: track, marks: SyncMarks(box, in: bytes, format.parameters))
-  }
-
-  /// The boxes in a `trak` box that divide its samples into groups.
-  private static func sampleGroups(_ track: Box, in bytes: [UInt8]) -> [UInt8] {
-    let table = track.first(BoxType.trackMedia, in: bytes)?
-      .first(BoxType.mediaInformation, in: bytes)?.first(BoxType.sampleTable, in: bytes)
-    return [BoxType.sampleGroupDescription, BoxType.sampleToGroup].flatMap { type in
-      (table?.all(type, in: bytes) ?? []).flatMap { bytes[Int($0.start)..<Int($0.end)] }
-    }
   }
 
   /// Describes a track without its packets.

@@ -6,6 +6,7 @@ import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankMovieFormat
 import TestSupport
 import Testing
 
@@ -190,6 +191,48 @@ struct AssetWriterTrackTests {
     #expect(streams == ["mjpeg,200", "h264,200", "pcm_s16le,\(tracks[2].count)", "aac,94"])
     // FFmpeg decodes all four tracks without an error.
     _ = try await FFmpeg.converted(path, ["-map", "0", "-f", "framecrc"])
+  }
+
+  @Test(arguments: [960, 480, 2_880])
+  func `A finished Opus track has the pre-roll that FFmpeg writes`(blockLength: Int) async throws {
+    let scratch = try Scratch()
+    let source = scratch.file("source.mp4")
+    try await FFmpeg.make(
+      source,
+      ["-f", "lavfi", "-i", "sine=440:r=48000", "-t", "1", "-c:a", "libopus"]
+        + ["-frame_duration", "\(blockLength / 48)"])
+    var demuxer = try Demuxer(opening: source)
+    let parameters = demuxer.tracks[0].parameters
+    let input = try AssetWriterInput(
+      mediaType: .audio, outputSettings: nil,
+      sourceFormatHint: .audio(
+        codec: AudioCodec(rawValue: "opus"), sampleRate: 48_000,
+        channelCount: parameters.channelCount, samplesPerPacket: blockLength,
+        headers: parameters.extradata),
+      expectsMediaDataInRealTime: false)
+    let path = scratch.file("a.mp4")
+    let writer = AssetWriter(path: path)
+    try writer.add(input)
+    try writer.startWriting()
+    try writer.startSession(atSourceTime: .zero)
+    var number = 0
+    while let packet = try demuxer.nextPacket() {
+      let time = Self.seconds(number * blockLength, over: 48_000)
+      try Self.append(
+        Sample(input: 0, time: time, bytes: packet.withBytes { Array($0) }), to: input)
+      number += 1
+    }
+    input.markAsFinished()
+    try await writer.finishWriting()
+    for type in ["sgpd", "sbgp"] {
+      let groups = try [source, path].map { path in
+        let bytes = try bytes(of: path)
+        let name = try #require(bytes.firstRange(of: Array(type.utf8)))
+        let size = Box.number(bytes[name.lowerBound - 4..<name.lowerBound])
+        return Array(bytes[name.lowerBound..<name.lowerBound - 4 + Int(size)])
+      }
+      #expect(groups[0] == groups[1], "\(type)")
+    }
   }
 
   @Test func `An asset writer fills gaps between PCM blocks with silence`() throws {

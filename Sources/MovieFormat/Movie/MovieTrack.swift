@@ -33,10 +33,6 @@ package struct MovieTrack: Sendable {
   /// Whether the sample descriptions were made for this file, so that they state the number of the track and
   /// its bit rate.
   package var isMade = false
-  /// The boxes that divide the samples into groups (`sgpd`, `sbgp`); empty for none.
-  ///
-  /// Those of AAC are made without them.
-  package var sampleGroups: [UInt8] = []
 
   /// A reference of a track to others (`tref`).
   package struct Reference: Sendable {
@@ -266,17 +262,24 @@ extension MovieTrack {
         box.append(bytes: description.bytes)
       }
     }
-    let objectType = kind == .audio ? descriptions.first?.objectType(isVideo: false) : nil
     samples.write(
       SampleTable.Properties(
         isVideo: isVideo,
         isUncompressedAudio: kind == .audio
           && (descriptions.first?.uncompressedSampleBytes != nil || samples.hasBlocks),
-        // A block of AAC depends on the one before it.
-        rollDistance: objectType.map { [0x40, 0x66, 0x67, 0x68].contains($0) } ?? false ? 1 : 0,
+        roll: roll,
         isQuickTime: movie.container == .mov),
       into: &box)
-    if objectType == nil { box.append(bytes: sampleGroups) }
+  }
+
+  private var roll: SampleTable.Roll? {
+    guard kind == .audio, let description = descriptions.first else { return nil }
+    // Encapsulation of Opus in ISO Base Media File Format, 4.3.6.2: at least 80 ms.
+    if description.type == 0x4F70_7573 { return .ticks(Int64(timescale) * 80 / 1_000) }  // Opus
+    // A block of AAC depends on the one before it.
+    let isAAC = description.objectType(isVideo: false)
+      .map { [0x40, 0x66, 0x67, 0x68].contains($0) }
+    return isAAC ?? false ? .samples(1) : nil
   }
 }
 

@@ -70,13 +70,20 @@ package struct SampleTable: Sendable {
     return length > 0 ? UInt32(clamping: bits * Int128(timescale) / Int128(length)) : 0
   }
 
+  /// How early decoding must start so that a sample is right.
+  enum Roll {
+    case samples(Int16)
+    /// The sample that begins at least this number of ticks earlier.
+    case ticks(Int64)
+  }
+
   /// A track's properties on which the tables depend.
   struct Properties {
     var isVideo: Bool
     /// Whether samples are blocks of uncompressed audio, of which each sample lasts one tick.
     var isUncompressedAudio: Bool
-    /// Whether decoding must start this number of samples early (`sgpd`); 0 for none.
-    var rollDistance: Int16
+    /// How early decoding must start so that a sample is right (`sgpd`); nil if that does not matter.
+    var roll: Roll?
     var isQuickTime: Bool
   }
 
@@ -96,7 +103,7 @@ package struct SampleTable: Sendable {
       }
     }
     writeChunks(into: &box)
-    if track.rollDistance > 0, !samples.isEmpty { writeRoll(track.rollDistance, into: &box) }
+    if let roll = track.roll { writeRoll(roll, into: &box) }
   }
 
   private var sampleCount: Int64 { samples.reduce(0) { $0 + Int64($1.count) } }
@@ -226,18 +233,49 @@ package struct SampleTable: Sendable {
     }
   }
 
-  /// Appends the boxes by which all samples form one group, before whose samples decoding must start
-  /// early (ISO/IEC 14496-12, 10.1).
-  private func writeRoll(_ distance: Int16, into box: inout BoxBytes) {
-    let roll: UInt32 = 0x726F_6C6C  // roll
+  /// The number of samples before each one at which decoding must start; 0 if there are too few.
+  private func distances(_ roll: Roll) -> [Int16] {
+    switch roll {
+    case .samples(let count): return Array(repeating: count, count: Int(clamping: sampleCount))
+    case .ticks(let length):
+      // The samples before `next` begin early enough.
+      var next = 0
+      return samples.indices.map { index in
+        while next < index, samples[index].ticks &- samples[next].ticks >= length { next += 1 }
+        return next > 0 ? Int16(clamping: index - next + 1) : 0
+      }
+    }
+  }
+
+  /// Appends the boxes by which samples form groups, before whose samples decoding must start early
+  /// (ISO/IEC 14496-12, 10.1).
+  private func writeRoll(_ roll: Roll, into box: inout BoxBytes) {
+    let type: UInt32 = 0x726F_6C6C  // roll
+    var groups: [Int16] = []
+    var runs: [(count: UInt32, group: UInt32)] = []
+    for distance in distances(roll) {
+      if distance > 0, !groups.contains(distance) { groups.append(distance) }
+      let group = UInt32(clamping: (groups.firstIndex(of: distance) ?? -1) + 1)
+      if runs.last?.group == group {
+        runs[runs.count - 1].count += 1
+      } else {
+        runs.append((1, group))
+      }
+    }
+    guard !groups.isEmpty else { return }
     box.fullBox(BoxType.sampleGroupDescription, version: 1, flags: 0) { box in
-      box.append(roll)
+      box.append(type)
       box.append(UInt32(2))
-      box.append(UInt32(1))
-      box.append(-distance)
+      box.append(UInt32(clamping: groups.count))
+      for distance in groups { box.append(-distance) }
     }
     box.fullBox(BoxType.sampleToGroup, version: 0, flags: 0) { box in
-      for number in [roll, 1, UInt32(clamping: sampleCount), 1] { box.append(number) }
+      box.append(type)
+      box.append(UInt32(clamping: runs.count))
+      for run in runs {
+        box.append(run.count)
+        box.append(run.group)
+      }
     }
   }
 }
