@@ -191,4 +191,28 @@ struct SampleDescriptionTests {
       #expect(try await images(report.path) == expected)
     }
   }
+
+  /// A movie whose first track is audio, since a patch changes the first track.
+  private func withAudio(_ codec: String, _ container: String) async throws -> String {
+    let path = directory.file("audio.\(container)")
+    try await FFmpeg.make(
+      path,
+      ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30", "-f", "lavfi"]
+        + ["-i", "sine=440:r=48000", "-t", "1", "-map", "1", "-map", "0", "-c:v", "libx264"]
+        + ["-c:a", codec])
+    return path
+  }
+
+  @Test func `Audio entries of version 1 in MP4 are described anew`() async throws {
+    var movie = try PatchedMovie(await withAudio("aac", "mp4"))
+    let table = "moov/trak/mdia/minf/stbl/stsd"
+    try movie.set(UInt8(1), at: 0, of: table)
+    try movie.set(UInt16(1), at: 24, of: table)
+    let path = try directory.write(movie.bytes, as: "version.mp4")
+    let expected = try await FFmpeg.audio(of: path, channelCount: 1)
+    #expect(expected[0].count > 40_000)
+    let report = try copy([path], as: "copy.mp4")
+    #expect(report.audio?.algorithm == "copy")
+    #expect(try await FFmpeg.audio(of: report.path, channelCount: 1) == expected)
+  }
 }

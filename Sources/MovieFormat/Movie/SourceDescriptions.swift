@@ -14,7 +14,8 @@ package struct SourceDescriptions: Sendable {
 
   /// Reads the descriptions of a track.
   ///
-  /// Nil if a box is missing or malformed, and for several descriptions in fragments or of several codecs.
+  /// Nil if a box is missing or malformed, for descriptions whose box has another version than 0, and for
+  /// several descriptions in fragments or of several codecs.
   ///
   /// - Parameters:
   ///   - number: The index of the track, counted from 0.
@@ -25,7 +26,12 @@ package struct SourceDescriptions: Sendable {
     guard let movie = boxes.first(where: { $0.type == BoxType.movie }),
       movie.headBytes == 8, let bytes = file.bytes(of: movie),
       let track = Box.track(number, in: bytes), let described = MovieTrack(track, in: bytes),
-      let first = described.descriptions.first
+      let first = described.descriptions.first,
+      let table = track.first(BoxType.trackMedia, in: bytes)?
+        .first(BoxType.mediaInformation, in: bytes)?.first(BoxType.sampleTable, in: bytes),
+      // Version 1 gives the same bytes of an audio entry another meaning (ISO/IEC 14496-12, 12.2.3).
+      let version = table.first(BoxType.sampleDescriptions, in: bytes)?.number(0, in: bytes),
+      version >> 24 == 0
     else { return nil }
     // The description names the first data reference, which is the only one in a new file.
     descriptions = described.descriptions.compactMap { $0.referringToFirst }
@@ -40,8 +46,6 @@ package struct SourceDescriptions: Sendable {
       !Box.list(in: bytes, from: 8, to: bytes.count).contains(where: {
         $0.type == BoxType.extends
       }),
-      let table = track.first(BoxType.trackMedia, in: bytes)?
-        .first(BoxType.mediaInformation, in: bytes)?.first(BoxType.sampleTable, in: bytes),
       readChunks(table, bytes)
     else { return nil }
   }
