@@ -215,4 +215,34 @@ struct SampleDescriptionTests {
     #expect(report.audio?.algorithm == "copy")
     #expect(try await FFmpeg.audio(of: report.path, channelCount: 1) == expected)
   }
+
+  @Test func `Legacy constant-rate audio is described anew`() async throws {
+    let plain = try await withAudio("adpcm_ima_qt", "mov")
+    var movie = try PatchedMovie(plain)
+    let table = "moov/trak/mdia/minf/stbl"
+    // Packets of 64 samples and 34 bytes, in the fields of version 1.
+    for (offset, number) in [(44, 64), (48, 34), (52, 34), (56, 2)] as [(Int, UInt32)] {
+      try movie.set(number, at: offset, of: "\(table)/stsd")
+    }
+    try movie.set(UInt16(0), at: 36, of: "\(table)/stsd")
+    // The tables count samples instead of packets.
+    let count = UInt32(try movie.number(4, at: 8, of: "\(table)/stsz")) * 64
+    let runs = try (0..<Int(movie.number(4, at: 4, of: "\(table)/stsc"))).map { run in
+      let numbers = try (0..<3).map {
+        UInt32(try movie.number(4, at: 8 + 12 * run + 4 * $0, of: "\(table)/stsc"))
+      }
+      return [numbers[0], numbers[1] * 64, numbers[2]]
+    }
+    try movie.replace("\(table)/stsc", with: PatchedMovie.table(runs))
+    var sizes = BoxBytes()
+    for number in [0, 1, count] { sizes.append(number) }
+    try movie.replace("\(table)/stsz", with: sizes.bytes)
+    try movie.replace("\(table)/stts", with: PatchedMovie.table([[count, 1]]))
+    let path = try directory.write(movie.bytes, as: "legacy.mov")
+    let expected = try await FFmpeg.audio(of: plain, channelCount: 1)
+    #expect(try await FFmpeg.audio(of: path, channelCount: 1) == expected)
+    let report = try copy([path])
+    #expect(report.audio?.algorithm == "copy")
+    #expect(try await FFmpeg.audio(of: report.path, channelCount: 1) == expected)
+  }
 }

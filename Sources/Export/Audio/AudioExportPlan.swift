@@ -143,7 +143,8 @@ struct AudioExportPlan: Sendable {
     guard case .copied = method, assets[0].container == "mov",
       track.format.parameters.isStoredUnchanged,
       let source = SourceDescriptions(ofTrack: track.format.index, in: assets[0].path),
-      source.container == container, source.descriptions.count == 1
+      source.container == container, source.descriptions.count == 1,
+      container == .mp4 || source.descriptions.allSatisfy(\.fitsPacketTables)
     else { return [] }
     return source.descriptions
   }

@@ -165,6 +165,15 @@ package struct SampleDescription: Hashable, Sendable {
     return (number, position)
   }
 
+  /// Whether an audio entry of QuickTime fits tables that list each packet.
+  ///
+  /// With the versions 0 and 1, tables count the samples inside packets of constant size, unless the
+  /// compression ID is -2 (QuickTime File Format).
+  package var fitsPacketTables: Bool {
+    guard uncompressedSampleBytes == nil, bytes.count >= 30 else { return true }
+    return Box.number(bytes[16..<18]) > 1 || Box.number(bytes[28..<30]) == 0xFFFE
+  }
+
   /// The number of bytes of a sample of uncompressed audio, for all channels.
   ///
   /// Nil for compressed audio.
