@@ -19,13 +19,8 @@ struct PreviewedTake {
   private let mirrorLedger: DataOutputLedger
 
   init(frames: Int64) throws {
-    let input = try input("synthetic", "640x480@240/mjpg")
-    let driver = CountingDriver(input.driver, waste: waste)
-    let session = CaptureSession(
-      DeviceInput(
-        device: input.device, format: input.format, driver: driver, delivery: input.delivery,
-        negotiatedFrameRate: input.negotiatedFrameRate,
-        maximumByteCount: input.maximumByteCount))
+    let (input, driver) = try counted(input("synthetic", "640x480@240/mjpg"))
+    let session = CaptureSession(input)
     let preview = try VideoPreview(session: session)
     let mirror = try DelayedVideoPreview(session: session, delay: MediaTime(1, over: 4))
     let isOver = Flag()
@@ -41,8 +36,7 @@ struct PreviewedTake {
         usleep(16_667)
       }
     }.detach()
-    let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-    var settings = RecordingSettings(path: "\(folder)/previewed-take-\(getpid()).mov")
+    var settings = RecordingSettings(path: "\(temporaryDirectory)/previewed-take-\(getpid()).mov")
     settings.overwrites = true
     settings.limit = CaptureLimit(frameCount: frames)
     defer { unlink(settings.path) }

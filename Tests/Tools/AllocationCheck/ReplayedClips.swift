@@ -16,15 +16,11 @@ struct ReplayedClips {
   private static let count = 3
 
   init() throws {
-    let input = try input("synthetic", "1280x720@240/mjpg")
-    let driver = CountingDriver(input.driver, waste: waste)
-    let session = CaptureSession(
-      DeviceInput(
-        device: input.device, format: input.format, driver: driver, delivery: input.delivery,
-        negotiatedFrameRate: input.negotiatedFrameRate,
-        maximumByteCount: input.maximumByteCount))
-    let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-    @Sendable func path(_ number: Int) -> String { "\(folder)/replayed-\(getpid())-\(number)" }
+    let (input, driver) = try counted(input("synthetic", "1280x720@240/mjpg"))
+    let session = CaptureSession(input)
+    @Sendable func path(_ number: Int) -> String {
+      "\(temporaryDirectory)/replayed-\(getpid())-\(number)"
+    }
     var settings = RecordingSettings(path: path(0) + ".mov")
     settings.overwrites = true
     let movie = try MovieFileOutput(session: session, settings: settings)

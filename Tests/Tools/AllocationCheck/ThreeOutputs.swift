@@ -27,13 +27,8 @@ struct ThreeOutputs {
   private let seen: [Seen]
 
   init(frames: Int64) throws {
-    let input = try input("synthetic", "1280x720@240/mjpg")
-    let driver = CountingDriver(input.driver, waste: waste)
-    let session = CaptureSession(
-      DeviceInput(
-        device: input.device, format: input.format, driver: driver, delivery: input.delivery,
-        negotiatedFrameRate: input.negotiatedFrameRate,
-        maximumByteCount: input.maximumByteCount))
+    let (input, driver) = try counted(input("synthetic", "1280x720@240/mjpg"))
+    let session = CaptureSession(input)
     let seen = (0..<2).map { _ in Box() }
     let outputs = [VideoDataOutput(), VideoDataOutput()]
     for (number, output) in outputs.enumerated() {
@@ -45,8 +40,7 @@ struct ThreeOutputs {
       }
     }
     outputs[0].alwaysDiscardsLateVideoFrames = false
-    let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-    var settings = RecordingSettings(path: "\(folder)/three-outputs-\(getpid()).mov")
+    var settings = RecordingSettings(path: "\(temporaryDirectory)/three-outputs-\(getpid()).mov")
     settings.overwrites = true
     settings.limit = CaptureLimit(frameCount: frames)
     defer { unlink(settings.path) }

@@ -27,6 +27,9 @@ let frameCount =
   CommandLine.arguments.firstIndex(of: "--frames")
   .flatMap { CommandLine.arguments.dropFirst($0 + 1).first }.flatMap(Int64.init) ?? 480
 
+/// The directory of the recorded movies, which are removed at the end.
+let temporaryDirectory = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+
 struct Outcome {
   var frames = 0
   var refused = 0
@@ -39,11 +42,7 @@ struct Outcome {
 func take(
   _ input: DeviceInput, frames: Int64, isSlow: Bool = false, machine: FakeVideoSystemCalls? = nil
 ) throws -> Outcome {
-  let driver = CountingDriver(input.driver, waste: waste)
-  let counted = DeviceInput(
-    device: input.device, format: input.format, driver: driver, delivery: input.delivery,
-    negotiatedFrameRate: input.negotiatedFrameRate,
-    maximumByteCount: input.maximumByteCount)
+  let (counted, driver) = counted(input)
   let queue = try FrameQueue(
     capacity: isSlow ? 1 << 20 : 32 << 20, largestFrame: input.maximumByteCount)
   if let machine { machine.pace { queue.fillLevel < 0.5 } }
@@ -66,6 +65,15 @@ func take(
   outcome.refused = refused
   outcome.requests = requests.reduce(0, +)
   return outcome
+}
+
+/// Returns an input whose capture thread counts its allocations in the returned driver.
+func counted(_ input: DeviceInput) -> (input: DeviceInput, driver: CountingDriver) {
+  let driver = CountingDriver(input.driver, waste: waste)
+  let counted = DeviceInput(
+    device: input.device, format: input.format, driver: driver, delivery: input.delivery,
+    negotiatedFrameRate: input.negotiatedFrameRate, maximumByteCount: input.maximumByteCount)
+  return (counted, driver)
 }
 
 func input(_ name: String, _ mode: String) throws -> DeviceInput {
