@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Compares the executed instructions of slowmo with those of another commit, counted by callgrind:
-# capture, passthrough, constant rate, and audio at other speeds. Then compares copies with and without
-# the map of the capture times. Unlike times, the counts are free of noise.
+# capture, passthrough, constant rate, and audio at other speeds. Unlike times, the counts are free
+# of noise.
 #
 #   Benchmarks/Instructions/run.sh [COMMIT]     default: HEAD~1; takes 10 minutes
 #
@@ -46,11 +46,4 @@ printf '\n| Scene, by the program of now | stripes | ball | ratio |\n|---|---|--
 first=$(count "$now" record "$one&scene=pattern" -o "$WORK/out.mov" -t 1 --audio none --progress none)
 second=$(count "$now" record "$one" -o "$WORK/out.mov" -t 1 --audio none --progress none)
 printf '| record, copied | %s | %s | %s |\n' "$first" "$second" \
-  "$(python3 -c "print(f'{$second / $first:.4f}')")"
-
-printf '\n| Copy, by the program of now | without a time map | with it | ratio |\n|---|---|---|---|\n'
-copied=(retime "$source" -o "$WORK/out.mov" --speed 1/8 --copy --pitch mute --progress none)
-first=$(count "$now" "${copied[@]}" --no-time-map)
-second=$(count "$now" "${copied[@]}")
-printf '| whole take, 1/8 | %s | %s | %s |\n' "$first" "$second" \
   "$(python3 -c "print(f'{$second / $first:.4f}')")"

@@ -19,3 +19,4 @@
 prepare SLOWMO slowmo ffmpeg xfsprogs
 make_folder passthrough-bench
 python3 Benchmarks/Passthrough/passthrough.py "${1:-5}" "${2:-60}"
+python3 Benchmarks/Passthrough/map_cost.py

@@ -380,7 +380,7 @@ extension Asset {
   public var timeMap: TimeMap? {
     switch storedTimeMap() {
     case .panes(let panes): panes.first?.map
-    case .none, .recording: recordingMap()
+    case .none, .recording: recordingMap()?.map
     case .refused: nil
     }
   }
@@ -453,11 +453,12 @@ extension Asset {
 
   /// The map of a recording, from its ledger, or computed from its first frame and its gaps; nil for
   /// another movie.
-  func recordingMap() -> TimeMap? {
+  func recordingMap() -> (map: TimeMap, hasLedger: Bool)? {
     guard let frames = videoTrack?.frames, let recording else { return nil }
     let missing = recording.missing(frameCount: frames.entries.count)
     let ticks: (timescale: Int32, ticks: [Int64])
-    if let records = takenRecords(frameCount: frames.entries.count) {
+    let records = takenRecords(frameCount: frames.entries.count)
+    if let records {
       ticks = (1_000_000, records.map(\.microseconds))
     } else {
       let start = recording.firstCaptureTime
@@ -475,7 +476,7 @@ extension Asset {
       lost &+= missing?[index] ?? 0
       map.append(TimeMap.Frame(index: Int64(index), lost: lost, ticks: ticks.ticks[index]))
     }
-    return map
+    return (map, hasLedger: records != nil)
   }
 
   /// Returns times after a start as ticks, exactly where a timescale of 32 bits allows it.

@@ -172,9 +172,9 @@ extension Asset {
     case .refused(let reason): throw Self.unknownTimes(path, reason)
     case .none, .recording: break
     }
-    if let map = recordingMap() {
-      try checkRecording(frames)
-      return CaptureClock(.recording, map, frames)
+    if let recorded = recordingMap() {
+      if !recorded.hasLedger { try checkRecording(frames) }
+      return CaptureClock(.recording, recorded.map, frames)
     }
     guard let scale = try statedTimeScale(frames) else {
       return CaptureClock(.file, fileMap(.fileTimes, timeScale: .one), frames)
@@ -217,14 +217,12 @@ extension Asset {
     FrameRateSegments.ranges(of: frames.entries.map(\.ticks)).count > 1
   }
 
-  /// Throws if the times of a recording are no longer those of its capture.
+  /// Throws if the times of a recording without a ledger are no longer those of its capture.
   ///
   /// Another program may keep the tag of a recording, but not its ledger, and change its times.
   private func checkRecording(_ frames: FrameTable) throws(MediaError) {
     let count = frames.entries.count
-    guard takenRecords(frameCount: count) == nil, count > 2,
-      let stated = taggedCaptureFrameRate?.rate
-    else { return }
+    guard count > 2, let stated = taggedCaptureFrameRate?.rate else { return }
     let steps = frames.entries.dropLast().map(\.duration).sorted()
     let median = Rational(Int128(steps[steps.count / 2]), over: Int128(frames.timescale))
     let ratio = median * stated.framesPerSecond

@@ -102,20 +102,27 @@ package struct SampleDigest: Hashable, Sendable {
   private mutating func add(_ ticks: [Int64], _ timescale: Int32) {
     add(UInt64(ticks.count))
     var run: (step: Int64, count: UInt64) = (0, 0)
+    // Steps mostly alternate between few values, and reducing a fraction is slow.
+    var known: [Int64: Rational] = [:]
+    func seconds(_ step: Int64) -> Rational {
+      if let known = known[step] { return known }
+      let seconds = MediaTime(step, over: max(1, timescale)).seconds
+      if known.count < 64 { known[step] = seconds }
+      return seconds
+    }
     for (previous, next) in zip(ticks, ticks.dropFirst()) {
       let step = next &- previous
       if step != run.step {
-        addRun(run.count, ofTicks: run.step, timescale)
+        addRun(run.count, of: seconds(run.step))
         run = (step, 0)
       }
       run.count += 1
     }
-    addRun(run.count, ofTicks: run.step, timescale)
+    addRun(run.count, of: seconds(run.step))
   }
 
-  private mutating func addRun(_ count: UInt64, ofTicks ticks: Int64, _ timescale: Int32) {
+  private mutating func addRun(_ count: UInt64, of seconds: Rational) {
     guard count > 0 else { return }
-    let seconds = MediaTime(ticks, over: max(1, timescale)).seconds
     add(UInt64(truncatingIfNeeded: seconds.numerator))
     addRun(count, of: UInt64(truncatingIfNeeded: seconds.denominator))
   }
