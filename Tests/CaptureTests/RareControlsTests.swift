@@ -87,7 +87,7 @@ struct RareControlsTests {
         try CameraControls(path: "/dev/video0")
       }
       // The LED is opened only when the torch is used.
-      #expect(try controls.number(.brightness) == 0)
+      #expect(try controls.camera.number(.brightness) == 0)
       #expect(led.change { $0.openCount } == 0)
       #expect(controls.hasTorch && controls.hasFlash)
       try controls.setTorchModeOn(level: 0.5)
@@ -106,7 +106,7 @@ struct RareControlsTests {
           ControlAssignment(parsing: "led_mode=0"),
         ])
       }
-      #expect(try controls.number(.brightness) == 0)
+      #expect(try controls.camera.number(.brightness) == 0)
       #expect(try controls.torchLevel == 0.5)
       #expect(camera.numbersWritten == ["brightness=7", "brightness=0"])
       #expect(sensor.writes == [])

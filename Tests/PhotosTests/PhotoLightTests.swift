@@ -68,8 +68,8 @@ struct PhotoLightTests {
     for (mode, brightness, lit, flash) in [
       (FlashMode.off, 10, 0, "16"), (.on, 200, 2, "9"), (.auto, 200, 0, "24"), (.auto, 10, 2, "25"),
     ] {
-      let control = try controls.find(.brightness)
-      _ = try controls.set(try #require(control), Int64(brightness))
+      let control = try controls.camera.find(.brightness)
+      _ = try controls.camera.set(try #require(control), Int64(brightness))
       // The driver may have filled all of its buffers before the brightness changed, so the frames
       // in these buffers are skipped.
       let count = machine.callCount(CVideo4Linux_VIDIOC_DQBUF)
