@@ -311,7 +311,8 @@ struct RecoveryTests {
     let camera = try ScriptedCamera(240)
     let unfinished = try Self.unfinished(
       try camera.frames(0..<130), camera: camera, in: scratch, audio: true)
-    for (track, index) in [(0, 7), (0, 129), (1, 5)] {
+    // The first sample may be at zero.
+    for (track, index) in [(0, 7), (0, 129), (1, 5)] + (ticks == 0 ? [] : [(0, 0)]) {
       let bytes = try Self.changing(index, ofTrack: track, in: unfinished.bytes, scratch) {
         $0.ticks = ticks
       }
