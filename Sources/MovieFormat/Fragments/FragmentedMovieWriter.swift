@@ -88,7 +88,7 @@ package struct FragmentedMovieWriter: ~Copyable {
   /// - Parameters:
   ///   - open: The file. Nothing else may write to it.
   ///   - index: The container and the tags.
-  ///   - tracks: The tracks; the first one is video. Of each kind, the first one is enabled, so that
+  ///   - tracks: The tracks; the first one is video. Only the first one of each kind is enabled, so that
   ///     players do not play several at once.
   ///   - layout: The length and the capacity of fragments.
   ///   - reservesSpace: Whether disk space is reserved beyond the end of the file.
