@@ -162,13 +162,19 @@ package struct TimeMapNote: Hashable, Sendable {
     return changes
   }
 
-  /// Returns the index of the next occurrence of a byte sequence.
+  /// Returns the index of the next occurrence of a byte sequence that is not empty.
   private static func firstIndex(of wanted: [UInt8], in bytes: [UInt8], from start: Int) -> Int? {
     bytes.withUnsafeBytes { all in
-      guard let base = all.baseAddress,
-        let found = memmem(base + start, all.count - start, wanted, wanted.count)
-      else { return nil }
-      return UnsafeRawPointer(found) - base
+      guard let base = all.baseAddress else { return nil }
+      var position = start
+      while position + wanted.count <= all.count,
+        let found = memchr(base + position, Int32(wanted[0]), all.count - position)
+      {
+        position = UnsafeRawPointer(found) - base
+        if all[position...].starts(with: wanted) { return position }
+        position += 1
+      }
+      return nil
     }
   }
 
