@@ -221,19 +221,21 @@ struct AssetWriterTrackTests {
     for input in [video, input] { try writer.add(input) }
     try writer.startWriting()
     try writer.startSession(atSourceTime: .zero)
-    for (number, image) in try ScriptedCamera(100).images(0..<100).enumerated() {
-      try Self.append(
-        Sample(input: 0, time: Self.seconds(number, over: 100), bytes: image), to: video)
-    }
-    video.markAsFinished()
-    var number = 0
+    var blocks: [Sample] = []
     while let packet = try demuxer.nextPacket() {
-      let time = Self.seconds(number * blockLength, over: 48_000)
-      try Self.append(
-        Sample(input: 1, time: time, bytes: packet.withBytes { Array($0) }), to: input)
-      number += 1
+      let time = Self.seconds(blocks.count * blockLength, over: 48_000)
+      blocks.append(Sample(input: 1, time: time, bytes: packet.withBytes { Array($0) }))
     }
-    input.markAsFinished()
+    var frames = try ScriptedCamera(100).images(0..<100).enumerated().map { number, image in
+      Sample(input: 0, time: Self.seconds(number, over: 100), bytes: image)
+    }[...]
+    for block in blocks {
+      while let frame = frames.first, frame.time <= block.time {
+        try Self.append(frames.removeFirst(), to: video)
+      }
+      try Self.append(block, to: input)
+    }
+    for input in [video, input] { input.markAsFinished() }
     try await writer.finishWriting()
     for type in ["sgpd", "sbgp"] {
       let groups = try [source, path].map { path in
