@@ -135,10 +135,4 @@ extension CallFailure {
   var code: Int32 { number > 0 ? -number : number }
   package var isDiskFull: Bool { kind == .diskFull }
   package var isCancelled: Bool { kind == .cancelled }
-
-  package static func converting<Result: ~Copyable>(
-    _ work: () throws(CallFailure) -> Result
-  ) throws(CallFailure) -> Result {
-    try work()
-  }
 }

@@ -59,9 +59,7 @@ package struct MovieWriter: ~Copyable {
   package init(
     path: String, settings: Settings, copying sources: [OpenFile] = []
   ) throws(CallFailure) {
-    file = try CallFailure.converting { () throws(CallFailure) in
-      try RandomAccessFile(opening: path).file
-    }
+    file = try RandomAccessFile(opening: path).file
     (self.path, self.settings, self.sources) = (path, settings, sources)
   }
 
