@@ -88,6 +88,14 @@ struct SampleDescriptionTests {
     return (path, descriptions, images)
   }
 
+  @Test func `A sample of no bytes is not dropped in silence`() async throws {
+    var movie = try PatchedMovie(try await plain("baseline"))
+    try movie.set(UInt32(0), at: 12 + 4 * 7, of: "moov/trak/mdia/minf/stbl/stsz")
+    let path = try directory.write(movie.bytes, as: "empty.mp4")
+    let error = #expect(throws: MediaError.self) { try copy([path], as: "copy.mp4") }
+    #expect(error?.message.contains("store a frame at") == true, "\(error?.message ?? "")")
+  }
+
   @Test func `A copy keeps all sample descriptions of a track`() async throws {
     let changed = try await changing()
     #expect(try Asset(path: changed.path).videoTrack?.frameCount == 60)
