@@ -124,9 +124,7 @@ package struct MovieWriter: ~Copyable {
         return unfinished
       } + copiedTracks
     let (file, sources) = (file, sources)
-    do throws(CallFailure) {
-      movie = try MovieFileWriter(file, tracks: described, settings: layout, copying: sources)
-    } catch { throw CallFailure(error) }
+    movie = try MovieFileWriter(file, tracks: described, settings: layout, copying: sources)
   }
 
   /// The space to reserve for the index of `count` packets, in bytes.
@@ -184,9 +182,7 @@ package struct MovieWriter: ~Copyable {
     }
     tracks[track].pending = nil
     sample.count = stored.count
-    do throws(CallFailure) { try movie?.append(stored.bytes, sample) } catch {
-      throw CallFailure(error)
-    }
+    try movie?.append(stored.bytes, sample)
   }
 
   /// Writes a sample of a track that is copied sample by sample, with times in ticks of that track.
@@ -198,7 +194,7 @@ package struct MovieWriter: ~Copyable {
     let result = bytes.withUnsafeBytes { bytes in
       Result { () throws(CallFailure) in try movie?.append(bytes, sample) }
     }
-    do throws(CallFailure) { try result.get() } catch { throw CallFailure(error) }
+    try result.get()
   }
 
   /// Copies a packet from a source file without reading the packet.
@@ -291,7 +287,7 @@ package struct MovieWriter: ~Copyable {
   /// Converts the error of a file operation; a source that ends too early is invalid.
   private static func failure(_ error: CallFailure) -> CallFailure {
     error.operation == "read all packets of"
-      ? CallFailure(error.operation, error.subject, code: CFFmpeg_INVALIDDATA) : CallFailure(error)
+      ? CallFailure(error.operation, error.subject, code: CFFmpeg_INVALIDDATA) : error
   }
 }
 

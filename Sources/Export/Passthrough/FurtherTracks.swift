@@ -64,6 +64,9 @@ struct FurtherTracks {
     let container: MovieContainer
 
     /// Reads bytes of the source.
+    ///
+    /// The optimizer of Swift 6.3 crashes if it inlines this.
+    @inline(never)
     func bytes(_ count: Int, at position: Int64) throws(CallFailure) -> [UInt8] {
       let bytes = RandomAccessFile(file).read(count, at: position)
       guard bytes.count == count else {

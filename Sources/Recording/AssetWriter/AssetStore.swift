@@ -92,7 +92,7 @@ final class AssetStore: Sendable {
     }
     self.queues = queues
     let file: MovieFile
-    do throws(MovieFile.CreationError) {
+    do throws(CallFailure) {
       file = try MovieFile(creating: path, overwrites: overwrites)
     } catch { throw MediaError(creating: error) }
     output.writer = AssetMovieWriter(into: file.file, tracks: tracks, makeMetadata: tags)

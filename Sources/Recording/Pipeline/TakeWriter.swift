@@ -574,7 +574,7 @@ struct FileLimits {
 
 extension CallFailure {
   /// The reason to end a capture after this error.
-  var stopReason: StopReason { isDiskFull ? .diskFull : .error }
+  var stopReason: StopReason { kind == .diskFull ? .diskFull : .error }
 }
 
 extension MediaError {

@@ -101,9 +101,9 @@ public struct RecordingSettings: Sendable {
 
   /// Creates the empty file at ``path``.
   func makeFile() throws(MediaError) -> MovieFile {
-    do throws(MovieFile.CreationError) {
+    do throws(CallFailure) {
       return try MovieFile(creating: path, overwrites: overwrites)
-    } catch { throw MediaError(error) }
+    } catch { throw MediaError(creating: error) }
   }
 
   /// The pipeline through which frames of this format are stored in the file at ``path``.

@@ -173,15 +173,15 @@ struct TriggeredTake {
       settings.metadata += details.metadata
     }
     let file: MovieFile
-    do throws(MovieFile.CreationError) {
+    do throws(CallFailure) {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites)
     } catch {
       // If the file of one clip cannot be created, the other clips continue, because a later
       // trigger may succeed.
-      state.report.problem = state.report.problem ?? MediaError(error)
+      state.report.problem = state.report.problem ?? MediaError(creating: error)
       state.report.warnings.append("\(settings.path) was not written: \(error.reason)")
       if !triggers.repeats { control.stop(.error) }
-      triggers.clipDidEnd?(trigger, .failure(MediaError(error)))
+      triggers.clipDidEnd?(trigger, .failure(MediaError(creating: error)))
       return
     }
     var clipConfiguration = configuration
