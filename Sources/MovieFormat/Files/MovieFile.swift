@@ -2,7 +2,7 @@
 
 import Glibc
 package import OvercrankLinuxSystem
-import OvercrankMediaCore
+package import OvercrankMediaCore
 
 /// The file of a recording, which has its final name from the beginning.
 ///
