@@ -122,7 +122,7 @@ struct FormatListTests {
     let source = TableSource(
       rows: [.init(fourcc: "YUYV", sizes: vga, intervals: .discrete([]))], failure: gone)
     #expect(throws: gone) { try FormatList(asking: source) }
-    #expect(MediaError(discovering: gone).code == .deviceLost)
+    #expect(MediaError(gone, at: .discovering).code == .deviceLost)
   }
 
   @Test func `Random driver answers give unique format ids and no crash`() throws {
