@@ -115,6 +115,8 @@ struct MovieGeometryTests {
           _ = writer.store(QueuedFrame(observation: observation, bytes: $0))
         }
       }
+      let isOver = writer.isOver
+      #expect(!isOver)
       #expect(try aperture(of: path) == .init(width: Rational(64), height: Rational(48)))
       // The file is left unfinished, as if the process were killed.
     }

@@ -220,6 +220,8 @@ import Testing
           }
         }
       }
+      // The ring keeps its frames until this closure returns.
+      while reader != nil, wholeCount.load(ordering: .relaxed) == 0 { sched_yield() }
     }
     try #require(reader).join()
     #expect(report.ledger.expected == 1_200 && report.ledger.evicted == 1_200)

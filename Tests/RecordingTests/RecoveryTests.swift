@@ -48,6 +48,8 @@ struct RecoveryTests {
         unfinished.frames.append(frame)
         unfinished.ends.append(Int(writer.progress(queueFill: 0).bytes))
       }
+      let isOver = writer.isOver
+      #expect(!isOver)
     }
     unfinished.bytes = try TestSupport.bytes(of: path)
     return unfinished
@@ -154,6 +156,8 @@ struct RecoveryTests {
       for number in 10..<140 {
         try images[number].withUnsafeBytes { _ = writer.store(try frame(number, $0)) }
       }
+      let isOver = writer.isOver
+      #expect(!isOver)
     }
     let (report, recovered) = try Self.recovered(try bytes(of: path), scratch)
     #expect(report.frameCount == 130 && report.isPlayable)

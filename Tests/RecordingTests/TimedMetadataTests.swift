@@ -197,6 +197,8 @@ struct TimedMetadataTests {
         }
         if frame.sequence % 4 == 3 { writer.flush() }
       }
+      let isOver = writer.isOver
+      #expect(!isOver)
     }
     // The movie can be read while it is still being recorded.
     #expect(try Asset(path: path).videoTrack.map { $0.frameCount >= 72 } == true)

@@ -211,7 +211,7 @@ public final class DelayedVideoPreview: FrameOutput {
     // If the memory is nearly full, the oldest frames are skipped. The preview then shows a frame
     // before its delay has passed.
     var isShort = false
-    while queue.isNearlyFull, queue[number + 1] != nil {
+    while queue.isNearlyFull, !queue.isReleasePending, queue[number + 1] != nil {
       number += 1
       isShort = true
       release(before: number, of: queue, state.shown)

@@ -274,6 +274,11 @@ package final class FrameQueue: Sendable {
     free()
   }
 
+  /// Whether a ``Reader`` keeps memory of released frames, so that releasing more frames frees nothing.
+  ///
+  /// Call this on the consumer's thread.
+  package var isReleasePending: Bool { records.startNumber < startNumber }
+
   /// Frees the memory of released frames, up to the first one that a ``Reader`` still reads.
   private func free() {
     let end = startNumber
@@ -402,7 +407,7 @@ extension FrameQueue {
       read.store(number, ordering: .sequentiallyConsistent)
       defer {
         read.store(-1, ordering: .sequentiallyConsistent)
-        if number < startNumber { wakeTaker() }
+        if number < start.load(ordering: .sequentiallyConsistent) { wakeTaker() }
       }
       let start = start.load(ordering: .sequentiallyConsistent)
       guard number >= start else { return .released(oldest: start) }

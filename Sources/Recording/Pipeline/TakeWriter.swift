@@ -58,6 +58,11 @@ struct TakeWriter: ~Copyable {
   private var limits: FileLimits
   /// The first error of the disk or the encoder, after which nothing is stored.
   private var failure: CallFailure?
+  /// The format of the frames, and their rate.
+  ///
+  /// The camera may get another format while the last frames of the old one still wait.
+  private let delivery: FrameDelivery
+  private let frameRate: FrameRate
   /// The reason why a limit ended the take, and the first frame after the limit.
   private var limit: (reason: StopReason, next: FrameObservation)?
   /// The final state of the capture when the file was closed, or nil while the file is open.
@@ -80,13 +85,14 @@ struct TakeWriter: ~Copyable {
     self.unflushedFrames = unflushedFrames
     timeline = TakeTimeline(
       configuration.makeAccount(), frameRate: configuration.input.negotiatedFrameRate)
+    delivery = configuration.input.delivery
+    frameRate = configuration.input.negotiatedFrameRate
     values = earlier?.values ?? PendingValues()
     earlierAudio = earlier?.audio
     limits = FileLimits(
       configuration.settings, audio: configuration.audio?.rates(configuration.audioCodec))
   }
 
-  private var delivery: FrameDelivery { configuration.input.delivery }
   private var plan: VideoPipelinePlan { configuration.plan }
 
   // MARK: State
@@ -263,7 +269,7 @@ struct TakeWriter: ~Copyable {
   }
 
   private func makePipeline() throws(CallFailure) -> any VideoPipeline {
-    try plan.makePipeline(for: delivery, frameRate: configuration.input.negotiatedFrameRate)
+    try plan.makePipeline(for: delivery, frameRate: frameRate)
   }
 
   /// Stores the lead-in: the frames from the last key frame up to the take's first frame, which
@@ -343,7 +349,7 @@ struct TakeWriter: ~Copyable {
       copying: image, pts: time, dts: ticks, duration: 1, isKeyFrame: true)
     var index = MovieIndex(MovieContainer(path: path) ?? .mov, timescale: 1_000_000)
     index.tags = configuration.tags(
-      first, leadIn: plannedLeadIn, frameRate: configuration.input.negotiatedFrameRate, gaps: nil)
+      first, leadIn: plannedLeadIn, frameRate: frameRate, gaps: nil)
     var video = TrackMuxer.Format(parameters, in: index.container, timescale: 1_000_000)
     if let geometry = configuration.geometry {
       video.displayMatrix = geometry.rotation.displayMatrix(
@@ -385,7 +391,7 @@ struct TakeWriter: ~Copyable {
   /// lost, together at most 0.25 s.
   private var layout: FragmentedMovieWriter.Layout {
     // A camera may exceed its nominal rate, so a fragment has space for more frames than expected.
-    let frames = Int(min(configuration.input.negotiatedFrameRate.doubleValue, 10_000) / 4)
+    let frames = Int(min(frameRate.doubleValue, 10_000) / 4)
     let blocks = configuration.audio.map {
       AudioBlockEncoder.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8
     }

@@ -108,6 +108,7 @@ struct Take: ~Copyable {
     var file = file
     while true {
       var report: RecordingReport?
+      var failure: MediaError?
       do throws(MediaError) {
         let ended = try writeStream(stream, into: file, notify)
         notify(.didEndStream(ended))
@@ -115,6 +116,7 @@ struct Take: ~Copyable {
       } catch {
         guard !reports.isEmpty else { throw error }
         failed(configuration.settings.path, error, notify)
+        failure = error
       }
       let end = stream.sink.end ?? CaptureEnd()
       guard let timeout = segments?.reconnectTimeout, let reconnection,
@@ -122,7 +124,7 @@ struct Take: ~Copyable {
         configuration.control.requestedStop == nil
       else {
         if let report { reports.append(report) }
-        return try written(end)
+        return try written(end, isReported: report == nil, problem: failure)
       }
       if let report { finished(report, notify) }
       notify(.file(.waitingForDevice))
@@ -384,7 +386,9 @@ struct Take: ~Copyable {
     whole.duration = MediaTime(
       microseconds: reports.reduce(0) { $0 &+ $1.duration.wholeMicroseconds })
     whole.pauses = reports.flatMap(\.pauses)
-    whole.stoppedBy = reason ?? (problem == nil ? last.stoppedBy : .error)
+    whole.stoppedBy =
+      reason
+      ?? problem.map { $0.code == .diskFull ? .diskFull : .error } ?? last.stoppedBy
     whole.problem = problem ?? (reason == nil ? last.problem : nil)
     whole.isPlayable = reports.allSatisfy(\.isPlayable)
     whole.cost = last.cost

@@ -375,7 +375,7 @@ struct TriggeredTake {
     release(before: number, of: queue, &state)
     // If the ring is nearly full, the oldest frames are dropped, because otherwise the next
     // arriving frames would be lost.
-    while number < limit, queue.isNearlyFull, let frame = queue[number] {
+    while number < limit, queue.isNearlyFull, !queue.isReleasePending, let frame = queue[number] {
       let held = newest &- frame.observation.microseconds
       if held < kept { state.shortened = min(state.shortened ?? .max, held) }
       number += 1
