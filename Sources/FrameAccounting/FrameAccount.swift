@@ -58,6 +58,8 @@ package struct FrameAccount {
   private var last: FrameObservation?
   private var (periodsBetween, microsecondsBetween) = (Int64(0), Int128(0))
   private var hasBegun = false
+  /// The step of timestamps before the last pause or reconnection, in microseconds.
+  private var quantumBefore: Double?
   /// The clock for the times in the file: zero at the first stored frame, and stopped during
   /// pauses.
   package private(set) var clock = PausableClock()
@@ -88,6 +90,15 @@ package struct FrameAccount {
   package var measuredFrameRate: Rational? {
     guard periodsBetween > 0 else { return nil }
     return Rational(Int128(periodsBetween) * 1_000_000, over: microsecondsBetween).ifValid
+  }
+
+  /// The step of the driver's timestamps, or nil if none is apparent.
+  ///
+  /// The step is 4 ms if the driver takes the time of a frame when a transfer of 4 ms completes.
+  package var timestampQuantum: Duration? {
+    (timeline.quantum ?? quantumBefore).map {
+      .nanoseconds(Int64(saturating: ($0 * 1_000).rounded()))
+    }
   }
 
   /// Records an arrived frame.
@@ -154,6 +165,7 @@ package struct FrameAccount {
   }
 
   private mutating func startTimeline() {
+    quantumBefore = timeline.quantum ?? quantumBefore
     timeline = FrameTimeline(period: granted, trustsCounter: trustsCounter)
     (last, lastStep) = (nil, nil)
     // The driver counts the frames of a pause too, and starts to count anew after a reconnection.
