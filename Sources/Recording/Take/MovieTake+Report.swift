@@ -30,6 +30,7 @@ extension MovieTake {
     report.codec = plan.codec
     report.video = writer.video
     report.measuredFrameRate = writer.account.measuredFrameRate
+    report.timestampQuantum = writer.account.timestampQuantum
     report.frameRateVerification = verification
     report.audio = writer.audioAccount
     noteZoom(&report, writer)
@@ -88,6 +89,7 @@ extension MovieTake {
     var measurement = RateMeasurement()
     measurement.frameRate = account.measuredFrameRate
     measurement.ledger = account.ledger
+    measurement.timestampQuantum = account.timestampQuantum
     if account.ledger.expected > 10 { report.rateCause = input.judge(measurement).cause }
     let names = input.unrestoredControls
     guard !names.isEmpty else { return }
