@@ -55,6 +55,7 @@ extension RateMeasurement {
   ) throws(MediaError) {
     self.init()
     let driver = pool.driver
+    var integrityCheck = integrityCheck
     var observer = FrameObserver(driver: driver, frameRate: frameRate)
     let switchedOn = observer.lastArrival
     var account = FrameAccount(frameRate: frameRate, trustsCounter: driver.countsExactly) {
