@@ -457,9 +457,10 @@ extension Asset {
     guard let frames = videoTrack?.frames, let recording else { return nil }
     let missing = recording.missing(frameCount: frames.entries.count)
     let ticks: (timescale: Int32, ticks: [Int64])
-    let records = takenRecords(frameCount: frames.entries.count)
-    if let records {
-      ticks = (1_000_000, records.map(\.microseconds))
+    let count = frames.entries.count
+    let taken = LedgerBox.takenTimes(from: path).flatMap { $0.count >= count ? $0 : nil }
+    if let taken {
+      ticks = (1_000_000, taken)
     } else {
       let start = recording.firstCaptureTime
       ticks = Self.sums(frames.entries.map { MediaTime($0.ticks, over: frames.timescale) }, start)
@@ -476,7 +477,7 @@ extension Asset {
       lost &+= missing?[index] ?? 0
       map.append(TimeMap.Frame(index: Int64(index), lost: lost, ticks: ticks.ticks[index]))
     }
-    return (map, hasLedger: records != nil)
+    return (map, hasLedger: taken != nil)
   }
 
   /// Returns times after a start as ticks, exactly where a timescale of 32 bits allows it.

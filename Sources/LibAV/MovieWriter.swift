@@ -37,6 +37,8 @@ package struct MovieWriter: ~Copyable {
     let descriptions: [SampleDescription]
     /// The time of an earlier packet that the muxer stores together with the next one.
     var pending: (dts: Int64, duration: Int64)?
+    /// The decode time of the last packet that the muxer was given, in its ticks.
+    var lastTicks: Int64?
   }
 
   package let path: String
@@ -127,22 +129,22 @@ package struct MovieWriter: ~Copyable {
     return count * 48 + tags + chapters + headers + 16_384
   }
 
-  /// Replaces a metadata value before the movie is finished.
-  package mutating func replaceMetadata(_ key: String, with text: String) {
-    movie?.setTag(key, text)
-  }
-
   /// Writes a packet with the given times, in ticks of its track.
   ///
   /// `description` is the index of the packet's sample description among those of the track.
   ///
   /// - Throws: `CallFailure`. The operation is "write to" if the packet is refused or the disk is full. It
-  ///   begins with "store a frame" if the decode times do not increase, if a difference of times does not
+  ///   begins with "store a frame" if the packet is empty, if the decode times do not increase, if a difference of times does not
   ///   fit 31 bits, or if the presentation time is before the decode time.
   package mutating func write(
     _ packet: Packet, track: Int, pts: Int64, dts: Int64, duration: Int64, description: Int = 0
   ) throws(CallFailure) {
     var sample = try sample(track, pts: pts, dts: dts, duration: duration)
+    // libavformat accepts an empty packet and writes nothing, and its message about times names no time.
+    guard packet.byteCount > 0, tracks[track].lastTicks.map({ $0 < sample.ticks }) ?? true else {
+      throw storeFailure(pts: pts, dts: dts)
+    }
+    tracks[track].lastTicks = sample.ticks
     sample.isKeyFrame = packet.isKeyFrame
     sample.isDroppable = packet.isDroppable
     sample.description = description
@@ -197,8 +199,6 @@ package struct MovieWriter: ~Copyable {
   private func sample(
     _ track: Int, pts: Int64, dts: Int64, duration: Int64
   ) throws(CallFailure) -> MovieFileWriter.Sample {
-    let failure = CallFailure(
-      "store a frame at \(pts) (decoded at \(dts)) in", path, code: CFFmpeg_EINVAL)
     guard movie != nil, tracks.indices.contains(track) else {
       throw CallFailure("write before the header of", path, code: CFFmpeg_EINVAL)
     }
@@ -209,11 +209,15 @@ package struct MovieWriter: ~Copyable {
     let (offset, overflow) = pts.subtractingReportingOverflow(dts)
     guard !overflow, (0...Int64(Int32.max)).contains(offset),
       (0...Int64(Int32.max)).contains(duration)
-    else { throw failure }
+    else { throw storeFailure(pts: pts, dts: dts) }
     var sample = MovieFileWriter.Sample(
       track: track, ticks: ticks(dts), duration: ticks(duration), isKeyFrame: false)
     sample.presentationOffset = ticks(pts) &- sample.ticks
     return sample
+  }
+
+  private func storeFailure(pts: Int64, dts: Int64) -> CallFailure {
+    CallFailure("store a frame at \(pts) (decoded at \(dts)) in", path, code: CFFmpeg_EINVAL)
   }
 
   /// Writes the index, and closes the file.
@@ -243,7 +247,12 @@ package struct MovieWriter: ~Copyable {
         track: try TrackMuxer.describe(track.format, first: packet, path: path), marks: nil)
     }
     if !track.descriptions.isEmpty {
+      let made = described.track.descriptions.first
       described.track.descriptions = track.descriptions
+      // A source may state the pixel aspect ratio in its first frames alone.
+      if let made, described.track.kind == .video {
+        described.track.descriptions[0].addPixelAspect(of: made)
+      }
       described.track.isMade = false
     }
     return described

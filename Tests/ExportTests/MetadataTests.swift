@@ -83,6 +83,9 @@ struct MetadataTests {
             && !report.lostMetadata.contains { fact.contains($0) }
         }
         #expect(missing.isEmpty, "\(container) \(mode): \(missing.sorted())")
+        // Players that do not know the tag read the box.
+        let hasBox = try bytes(of: report.path).firstRange(of: Array("loci".utf8)) != nil
+        #expect(hasBox == source.contains { $0.hasPrefix("file location=") })
       }
     }
   }

@@ -88,6 +88,27 @@ struct SampleDescriptionTests {
     return (path, descriptions, images)
   }
 
+  @Test func `An empty packet and a repeated time are refused`() async throws {
+    var demuxer = try Demuxer(opening: try await plain("baseline"))
+    var writer = try MovieWriter(
+      path: try directory.write([], as: "refused.mov"),
+      settings: MovieWriter.Settings(container: .mov, movieTimescale: 30_000))
+    let track = try writer.addTrack(demuxer.tracks[0].parameters, timescale: 30_000)
+    try writer.begin()
+    let packet = try #require(try demuxer.nextPacket())
+    let packets: [(Int64, Packet)] = [(0, packet), (1_000, try Packet(copying: [])), (0, packet)]
+    for (ticks, packet) in packets {
+      do throws(CallFailure) {
+        try writer.write(packet, track: track, pts: ticks, dts: ticks, duration: 1_000)
+        #expect(ticks == 0 && packet.byteCount > 0)
+      } catch {
+        #expect(error.operation == "store a frame at \(ticks) (decoded at \(ticks)) in")
+      }
+    }
+    try writer.finish()
+    #expect(try Asset(path: directory.file("refused.mov")).videoTrack?.frameCount == 1)
+  }
+
   @Test func `A copy keeps all sample descriptions of a track`() async throws {
     let changed = try await changing()
     #expect(try Asset(path: changed.path).videoTrack?.frameCount == 60)

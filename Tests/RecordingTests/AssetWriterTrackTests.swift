@@ -189,6 +189,9 @@ struct AssetWriterTrackTests {
     #expect(try paintedNumbers(try Asset(path: path)) == (0..<frames).map { $0 })
     let streams = try await FFmpeg.probe(path, "stream=codec_name,nb_read_packets", counting: true)
     #expect(streams == ["mjpeg,200", "h264,200", "pcm_s16le,\(tracks[2].count)", "aac,94"])
+    // Players that play all enabled tracks would mix the audio tracks.
+    let enabled = try await FFmpeg.probe(path, "stream_disposition=default")
+    #expect(enabled == ["1", "0", "1", "0"])
     // FFmpeg decodes all four tracks without an error.
     _ = try await FFmpeg.converted(path, ["-map", "0", "-f", "framecrc"])
   }
@@ -210,19 +213,29 @@ struct AssetWriterTrackTests {
         channelCount: parameters.channelCount, samplesPerPacket: blockLength,
         headers: parameters.extradata),
       expectsMediaDataInRealTime: false)
+    let video = try AssetWriterInput(
+      mediaType: .video, outputSettings: nil,
+      sourceFormatHint: .video(Self.size, frameRate: Self.rate), expectsMediaDataInRealTime: false)
     let path = scratch.file("a.mp4")
     let writer = AssetWriter(path: path)
-    try writer.add(input)
+    for input in [video, input] { try writer.add(input) }
     try writer.startWriting()
     try writer.startSession(atSourceTime: .zero)
-    var number = 0
+    var blocks: [Sample] = []
     while let packet = try demuxer.nextPacket() {
-      let time = Self.seconds(number * blockLength, over: 48_000)
-      try Self.append(
-        Sample(input: 0, time: time, bytes: packet.withBytes { Array($0) }), to: input)
-      number += 1
+      let time = Self.seconds(blocks.count * blockLength, over: 48_000)
+      blocks.append(Sample(input: 1, time: time, bytes: packet.withBytes { Array($0) }))
     }
-    input.markAsFinished()
+    var frames = try ScriptedCamera(100).images(0..<100).enumerated().map { number, image in
+      Sample(input: 0, time: Self.seconds(number, over: 100), bytes: image)
+    }[...]
+    for block in blocks {
+      while let frame = frames.first, frame.time <= block.time {
+        try Self.append(frames.removeFirst(), to: video)
+      }
+      try Self.append(block, to: input)
+    }
+    for input in [video, input] { input.markAsFinished() }
     try await writer.finishWriting()
     for type in ["sgpd", "sbgp"] {
       let groups = try [source, path].map { path in

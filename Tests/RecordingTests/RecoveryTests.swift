@@ -200,6 +200,8 @@ struct RecoveryTests {
     #expect(records.count == 75)
     #expect(
       records.filter { $0.outcome == .taken }.map(\.sequence) == unfinished.frames.map(\.sequence))
+    let taken = records.filter { $0.outcome == .taken }
+    #expect(LedgerBox.takenTimes(from: path) == taken.map(\.microseconds))
     let lines = try Asset(path: path).frameTimingRows()
     #expect(lines.map(\.sequence) == unfinished.frames.map { Int64($0.sequence) })
   }
@@ -311,7 +313,8 @@ struct RecoveryTests {
     let camera = try ScriptedCamera(240)
     let unfinished = try Self.unfinished(
       try camera.frames(0..<130), camera: camera, in: scratch, audio: true)
-    for (track, index) in [(0, 7), (0, 129), (1, 5)] {
+    // The first sample may be at zero.
+    for (track, index) in [(0, 7), (0, 129), (1, 5)] + (ticks == 0 ? [] : [(0, 0)]) {
       let bytes = try Self.changing(index, ofTrack: track, in: unfinished.bytes, scratch) {
         $0.ticks = ticks
       }
@@ -369,8 +372,13 @@ struct RecoveryTests {
       TakeRecord.frame(frame).write(to: &bytes)
       TakeRecord.sample(sample).write(to: &bytes)
       #expect(TakeRecord.list(bytes) == [.frame(frame), .sample(sample)])
+      let taken = frame.outcome == .taken ? [frame.microseconds] : []
+      #expect(TakeRecord.takenTimes(bytes, count: 1) == taken)
+      #expect(TakeRecord.takenTimes(bytes, count: 2) == nil)
+      #expect(TakeRecord.takenTimes(bytes.reversed(), count: 1) == nil)
       bytes[Int.random(in: 56..<112, using: &random)] ^= UInt8.random(in: 1...255, using: &random)
       #expect(TakeRecord.list(bytes) == [.frame(frame)])
+      #expect(TakeRecord.takenTimes(bytes, count: 1) == taken)
     }
   }
 }

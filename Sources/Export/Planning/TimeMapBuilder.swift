@@ -57,8 +57,27 @@ struct TimeMapBuilder {
   /// Whether capture times between those of frames occur, which need finer ticks.
   private let isFine: Bool
   private var last: Shown?
-  /// The passage and the segment of the source to which the current segment belongs.
-  private var current: (passage: Int, run: Int, source: Int?, segment: Int)?
+  private var current: Origin?
+
+  /// The passage and the segment of a source to which the current segment belongs.
+  private struct Origin {
+    let passage: Int
+    let run: Int
+    /// Nil for frames of unknown origin.
+    let source: Int?
+    /// The index of the segment in the map of the source; -1 for frames of unknown origin.
+    let segment: Int
+    /// The frames of that segment.
+    let frames: Range<Int>
+    /// The number of ticks of the output per tick of the source.
+    let scale: Int32
+
+    /// Whether the next frame belongs to the segment; nil stands for a frame of unknown origin.
+    func goesOn(in passage: Int, with frame: SourceFrame?) -> Bool {
+      guard self.passage == passage, source == frame?.source else { return false }
+      return frame.map { frames.contains($0.index) } ?? true
+    }
+  }
 
   init(_ sources: [TimeMap], isFine: Bool) {
     self.sources = sources
@@ -73,10 +92,9 @@ struct TimeMapBuilder {
     let known = main.flatMap { main in
       sources[main.source].frames.indices.contains(main.index) ? main : nil
     }
-    let segment = known.map { sources[$0.source].segmentIndex(ofFrame: $0.index) }
-    begin(passage, number, known, segment)
-    if let known, map.segments.last?.recording != nil {
-      map.append(marked(frame(shown, known), isSame: last == shown))
+    if current?.goesOn(in: number, with: known) != true { begin(passage, number, known) }
+    if let known, let current, map.segments.last?.recording != nil {
+      map.append(marked(frame(shown, known, current.scale), isSame: last == shown))
     } else {
       map.append(TimeMap.Frame(index: 0, ticks: 0))
     }
@@ -84,10 +102,12 @@ struct TimeMapBuilder {
   }
 
   /// Returns the frame marked as repeated if it has the image of the one before.
-  private func marked(_ frame: TimeMap.Frame, isSame: Bool) -> TimeMap.Frame {
+  private func marked(
+    _ frame: TimeMap.Frame, isSame: @autoclosure () -> Bool
+  ) -> TimeMap.Frame {
     var frame = frame
     if let before = map.frames.last, before.index == frame.index, before.ticks == frame.ticks,
-      isSame || frame.content == .genuine && before.content.isCaptured,
+      isSame() || frame.content == .genuine && before.content.isCaptured,
       map.recording(ofFrame: map.frames.count - 1)
         == map.segments.last?.recording.map({ map.recordings[$0] })
     {
@@ -96,12 +116,9 @@ struct TimeMapBuilder {
     return frame
   }
 
-  /// Begins a segment unless the current one goes on.
-  private mutating func begin(
-    _ passage: Passage, _ number: Int, _ frame: SourceFrame?, _ segment: Int?
-  ) {
-    let next = (number, passage.run, frame?.source, segment ?? -1)
-    if let current, current == next { return }
+  /// Begins a segment.
+  private mutating func begin(_ passage: Passage, _ number: Int, _ frame: SourceFrame?) {
+    let segment = frame.map { sources[$0.source].segmentIndex(ofFrame: $0.index) }
     let source = frame.map { sources[$0.source] }
     let part = segment.flatMap { source?.segments[$0] }
     let scale = part?.timeScale.flatMap { own in passage.speed.map { $0 * own } }
@@ -109,7 +126,10 @@ struct TimeMapBuilder {
     map.beginSegment(
       recording: recording.map { map.index(of: $0) }, timeScale: scale,
       isContinued: isContinued(to: passage.run, frame?.source, segment))
-    current = next
+    current = Origin(
+      passage: number, run: passage.run, source: frame?.source, segment: segment ?? -1,
+      frames: part?.frames ?? 0..<0,
+      scale: part?.recording.flatMap { source?.recordings[$0] }.map(factor) ?? 1)
   }
 
   /// Whether the source plays on from the last frame without a cut, which may be in the source itself.
@@ -143,9 +163,11 @@ struct TimeMapBuilder {
     }
   }
 
-  private func frame(_ shown: Shown, _ main: SourceFrame) -> TimeMap.Frame {
+  private func frame(
+    _ shown: Shown, _ main: SourceFrame, _ scale: Int32
+  ) -> TimeMap.Frame {
     var frame = sources[main.source].frames[main.index]
-    frame.ticks = frame.ticks &* Int64(scale(of: main))
+    frame.ticks = frame.ticks &* Int64(scale)
     switch shown {
     case .nothing: break
     case .frame:
@@ -155,24 +177,22 @@ struct TimeMapBuilder {
       frame.content = .blended
       let total = parts.reduce(0) { $0 + $1.weight }
       let mean = parts.reduce(0.0) { sum, part in
-        sum + (ticks(of: part.frame, relativeTo: main) ?? 0) * part.weight
+        sum + (ticks(of: part.frame, relativeTo: main, scale) ?? 0) * part.weight
       }
       if total > 0 { frame.ticks &+= Int64(exactly: (mean / total).rounded()) ?? 0 }
     case .between(_, let next, let share, let content):
       frame.content = content
-      let distance = ticks(of: next, relativeTo: main) ?? 0
+      let distance = ticks(of: next, relativeTo: main, scale) ?? 0
       frame.ticks &+= Int64(exactly: (distance * share).rounded()) ?? 0
     }
     return frame
   }
 
-  private func scale(of frame: SourceFrame) -> Int32 {
-    sources[frame.source].recording(ofFrame: frame.index).map(factor) ?? 1
-  }
-
   /// The distance of the capture times of two frames in ticks of the output; nil for frames of
   /// different recordings.
-  private func ticks(of frame: SourceFrame, relativeTo main: SourceFrame) -> Double? {
+  private func ticks(
+    of frame: SourceFrame, relativeTo main: SourceFrame, _ scale: Int32
+  ) -> Double? {
     guard sources[frame.source].frames.indices.contains(frame.index),
       sources[frame.source].recording(ofFrame: frame.index)
         == sources[main.source].recording(ofFrame: main.index)
@@ -180,6 +200,6 @@ struct TimeMapBuilder {
     let distance =
       sources[frame.source].frames[frame.index].ticks
       &- sources[main.source].frames[main.index].ticks
-    return Double(distance) * Double(scale(of: main))
+    return Double(distance) * Double(scale)
   }
 }

@@ -45,6 +45,7 @@ package enum BoxType {
   package static let metadata: UInt32 = 0x6D65_7461  // meta
   package static let metadataItems: UInt32 = 0x696C_7374  // ilst
   package static let chapterList: UInt32 = 0x6368_706C  // chpl
+  package static let geographicLocation: UInt32 = 0x6C6F_6369  // loci
   package static let references: UInt32 = 0x7472_6566  // tref
   package static let syncSamples: UInt32 = 0x7374_7373  // stss
   package static let partialSyncSamples: UInt32 = 0x7374_7073  // stps
@@ -52,8 +53,6 @@ package enum BoxType {
   package static let compositionOffsets: UInt32 = 0x6374_7473  // ctts
   package static let sampleGroupDescription: UInt32 = 0x7367_7064  // sgpd
   package static let sampleToGroup: UInt32 = 0x7362_6770  // sbgp
-  package static let videoHeader: UInt32 = 0x766D_6864  // vmhd
-  package static let audioHeader: UInt32 = 0x736D_6864  // smhd
   package static let baseHeader: UInt32 = 0x676D_6864  // gmhd
   package static let metadataKeyNamespace: UInt32 = 0x6D64_7461  // mdta
   package static let keyDataType: UInt32 = 0x6474_7970  // dtyp

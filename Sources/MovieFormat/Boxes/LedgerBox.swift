@@ -33,6 +33,23 @@ package enum LedgerBox {
   ///
   /// Returns nil if the file has no complete ledger box.
   package static func read(from path: String) -> [FrameObservation]? {
+    records(in: path).flatMap { count, bytes in
+      let frames = TakeRecord.list(bytes).compactMap { record -> FrameObservation? in
+        if case .frame(let frame) = record { frame } else { nil }
+      }
+      return frames.count == count ? frames : nil
+    }
+  }
+
+  /// Reads the times of all taken frames, in microseconds of the capture clock.
+  ///
+  /// Returns nil if the file has no complete ledger box.
+  package static func takenTimes(from path: String) -> [Int64]? {
+    records(in: path).flatMap { TakeRecord.takenTimes($1, count: $0) }
+  }
+
+  /// The number of frame records that the box states, and the bytes of the records.
+  private static func records(in path: String) -> (count: Int, bytes: [UInt8])? {
     guard let file = try? MovieBoxes(opening: path, forWriting: false) else { return nil }
     for box in file.boxes() where box.type == BoxType.uuid {
       let head = file.file.read(headBytes, at: box.start)
@@ -41,12 +58,10 @@ package enum LedgerBox {
         Box.number(head[26..<28]) == UInt64(TakeRecord.byteCount),
         let size = Int(exactly: box.byteCount), box.byteCount < MovieBoxes.largestInMemory
       else { continue }
-      let count = Int(Box.number(head[28..<32]))
-      let bytes = file.file.read(size - headBytes, at: box.start + Int64(headBytes))
-      let frames = TakeRecord.list(bytes).compactMap { record -> FrameObservation? in
-        if case .frame(let frame) = record { frame } else { nil }
-      }
-      return frames.count == count ? frames : nil
+      return (
+        Int(Box.number(head[28..<32])),
+        file.file.read(size - headBytes, at: box.start + Int64(headBytes))
+      )
     }
     return nil
   }

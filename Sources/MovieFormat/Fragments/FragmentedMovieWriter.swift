@@ -43,7 +43,7 @@ package struct FragmentedMovieWriter: ~Copyable {
 
   /// A track of the file.
   package struct Track {
-    package let description: MovieTrack
+    package fileprivate(set) var description: MovieTrack
     let encoding: SampleEncoding
     /// The times of the first sample, or earlier ones.
     ///
@@ -88,7 +88,8 @@ package struct FragmentedMovieWriter: ~Copyable {
   /// - Parameters:
   ///   - open: The file. Nothing else may write to it.
   ///   - index: The container and the tags.
-  ///   - tracks: The tracks; the first one is video.
+  ///   - tracks: The tracks; the first one is video. Only the first one of each kind is enabled, so that
+  ///     players do not play several at once.
   ///   - layout: The length and the capacity of fragments.
   ///   - reservesSpace: Whether disk space is reserved beyond the end of the file.
   /// - Throws: `CallFailure` if the file cannot be written.
@@ -96,6 +97,12 @@ package struct FragmentedMovieWriter: ~Copyable {
     _ open: OpenFile, index: MovieIndex, tracks: [Track], layout: Layout,
     reservesSpace: Bool = true
   ) throws(CallFailure) {
+    var tracks = tracks
+    var handlers: Set<UInt32> = []
+    for number in tracks.indices
+    where !handlers.insert(tracks[number].description.handler).inserted {
+      tracks[number].description.flags &= ~1
+    }
     let head =
       index.fileType(for: tracks.map(\.description), isFragmented: true)
       + index.fragmentedBytes(tracks.map { ($0.description, $0.first) })

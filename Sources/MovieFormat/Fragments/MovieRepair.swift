@@ -23,6 +23,8 @@ package struct MovieRepair {
   package let leadIn: Int
   /// All frames that have a record, including frames that cannot be read.
   package let frames: [FrameObservation]
+  /// All attached data that has a record, also after a damaged sample.
+  let attachments: [StoredSample]
 
   /// Plans the repair, without writing anything.
   ///
@@ -34,6 +36,7 @@ package struct MovieRepair {
     self.leadIn = leadIn
     fragments = RecordedFragments(in: file, from: first).fragments
     frames = fragments.flatMap(\.frames)
+    attachments = fragments.flatMap(\.attachments)
     let end = fragments.last?.mediaEnd ?? first
     var isReadable = true
     for fragment in fragments {

@@ -43,10 +43,12 @@ package struct RecordedFragments {
     }
   }
 
-  /// The intact attachments of all fragments, which belong to no track, in file order.
-  package func attachments(in file: borrowing MovieBoxes) -> [[UInt8]] {
+  /// Reads the intact ones of these attachments.
+  static func attachments(
+    _ attachments: [StoredSample], in file: borrowing MovieBoxes
+  ) -> [[UInt8]] {
     var all: [[UInt8]] = []
-    for sample in fragments.flatMap(\.attachments) {
+    for sample in attachments {
       let bytes = file.file.read(sample.byteCount, at: sample.position)
       if sample.isWhole(bytes) { all.append(bytes) }
     }

@@ -37,10 +37,7 @@ package enum TakeRecord: Hashable, Sendable {
     func load<Number: FixedWidthInteger & BitwiseCopyable>(_ offset: Int) -> Number {
       Number(bigEndian: record.loadUnaligned(fromByteOffset: offset, as: Number.self))
     }
-    let body = UnsafeRawBufferPointer(rebasing: record[4..<Self.byteCount])
-    guard load(0) == CRC32.checksum(of: body), let kind = Kind(rawValue: load(4)) else {
-      return nil
-    }
+    guard Self.isIntact(record), let kind = Kind(rawValue: load(4)) else { return nil }
     let flags: UInt16 = load(6)
     switch kind {
     case .frame:
@@ -61,6 +58,41 @@ package enum TakeRecord: Hashable, Sendable {
           presentationOffset: Int64(load(32) as UInt32), duration: Int64(load(12) as UInt32),
           isKeyFrame: flags & 1 != 0, isDroppable: flags & 2 != 0, check: load(24)))
     }
+  }
+
+  /// The times of the taken frames among consecutive records, in microseconds of the capture clock.
+  ///
+  /// It is what ``list(_:)`` gives, without a value for each record: a long ledger is read for its times
+  /// alone whenever a movie is exported.
+  ///
+  /// - Parameters:
+  ///   - bytes: The records.
+  ///   - count: The number of frame records that the ledger states.
+  /// - Returns: Nil if a record is invalid, or if the number of frame records is another one.
+  package static func takenTimes(_ bytes: [UInt8], count: Int) -> [Int64]? {
+    bytes.withUnsafeBytes { all in
+      var times: [Int64] = []
+      times.reserveCapacity(min(count, all.count / byteCount))
+      var found = 0
+      for offset in stride(from: 0, to: all.count - byteCount + 1, by: byteCount) {
+        let record = UnsafeRawBufferPointer(rebasing: all[offset..<offset + byteCount])
+        guard isIntact(record), let kind = Kind(rawValue: record[4]) else { break }
+        guard kind == .frame else { continue }
+        guard let outcome = FrameOutcome(rawValue: record[5]) else { break }
+        found += 1
+        if outcome == .taken {
+          times.append(
+            Int64(bigEndian: record.loadUnaligned(fromByteOffset: 16, as: Int64.self)))
+        }
+      }
+      return found == count ? times : nil
+    }
+  }
+
+  /// Whether the checksum of a record of at least 56 bytes is right.
+  private static func isIntact(_ record: UnsafeRawBufferPointer) -> Bool {
+    UInt32(bigEndian: record.loadUnaligned(as: UInt32.self))
+      == CRC32.checksum(of: UnsafeRawBufferPointer(rebasing: record[4..<byteCount]))
   }
 
   /// The consecutive records in a byte array, up to the first invalid record.

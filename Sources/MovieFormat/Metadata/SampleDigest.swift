@@ -36,15 +36,7 @@ package struct SampleDigest: Hashable, Sendable {
 
   /// Computes the digest of a track from the sizes of its samples in decode order.
   package init(sizes: [Int], ticks: [Int64], timescale: Int32) {
-    var run: (size: UInt64, count: UInt64) = (0, 0)
-    for size in sizes.lazy.map({ UInt64(clamping: $0) }) {
-      if size != run.size {
-        addRun(run.count, of: run.size)
-        run = (size, 0)
-      }
-      run.count += 1
-    }
-    addRun(run.count, of: run.size)
+    add(sizes: sizes.lazy.map { UInt64(clamping: $0) })
     add(ticks, timescale)
   }
 
@@ -86,9 +78,19 @@ package struct SampleDigest: Hashable, Sendable {
       return true
     }
     guard count <= UInt64((box.count - 12) / 4) else { return false }
+    box.withUnsafeBytes { bytes in
+      let sizes = (0..<Int(count)).lazy.map { index in
+        bytes.loadUnaligned(fromByteOffset: 12 + 4 * index, as: UInt32.self)
+      }
+      add(sizes: sizes.map { UInt64(UInt32(bigEndian: $0)) })
+    }
+    return true
+  }
+
+  /// Adds the sizes of samples, in runs of equal ones.
+  private mutating func add(sizes: some Sequence<UInt64>) {
     var run: (size: UInt64, count: UInt64) = (0, 0)
-    for index in 0..<Int(count) {
-      let size = number(12 + 4 * index)
+    for size in sizes {
       if size != run.size {
         addRun(run.count, of: run.size)
         run = (size, 0)
@@ -96,19 +98,19 @@ package struct SampleDigest: Hashable, Sendable {
       run.count += 1
     }
     addRun(run.count, of: run.size)
-    return true
   }
 
   private mutating func add(_ ticks: [Int64], _ timescale: Int32) {
     add(UInt64(ticks.count))
     var run: (step: Int64, count: UInt64) = (0, 0)
     // Steps mostly alternate between few values, and reducing a fraction is slow.
-    var known: [Int64: Rational] = [:]
+    var known = [(step: Int64, seconds: Rational)](repeating: (0, 0), count: 64)
     func seconds(_ step: Int64) -> Rational {
-      if let known = known[step] { return known }
-      let seconds = MediaTime(step, over: max(1, timescale)).seconds
-      if known.count < 64 { known[step] = seconds }
-      return seconds
+      let slot = Int(truncatingIfNeeded: step & 63)
+      if known[slot].step != step {
+        known[slot] = (step, MediaTime(step, over: max(1, timescale)).seconds)
+      }
+      return known[slot].seconds
     }
     for (previous, next) in zip(ticks, ticks.dropFirst()) {
       let step = next &- previous

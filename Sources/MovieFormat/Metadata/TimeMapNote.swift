@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import Glibc
 package import OvercrankMediaCore
 
 /// The mirror of a time map in the tag `comment` of a movie.
@@ -146,15 +147,9 @@ package struct TimeMapNote: Hashable, Sendable {
     let wanted = Array((mark + noDigest).utf8)
     var changes: [(position: Int, bytes: [UInt8])] = []
     var position = 0
-    while position <= bytes.count - wanted.count {
-      guard bytes[position] == wanted[0],
-        bytes[position..<position + wanted.count].elementsEqual(wanted)
-      else {
-        position += 1
-        continue
-      }
-      changes.append((position + mark.utf8.count, Array(digest.text.utf8)))
-      position += wanted.count
+    while let start = firstIndex(of: wanted, in: bytes, from: position) {
+      changes.append((start + mark.utf8.count, Array(digest.text.utf8)))
+      position = start + wanted.count
       guard !keepsContent, let end = bytes[position...].firstIndex(of: UInt8(ascii: "]")) else {
         continue
       }
@@ -165,6 +160,22 @@ package struct TimeMapNote: Hashable, Sendable {
       }
     }
     return changes
+  }
+
+  /// Returns the index of the next occurrence of a byte sequence that is not empty.
+  private static func firstIndex(of wanted: [UInt8], in bytes: [UInt8], from start: Int) -> Int? {
+    bytes.withUnsafeBytes { all in
+      guard let base = all.baseAddress else { return nil }
+      var position = start
+      while position + wanted.count <= all.count,
+        let found = memchr(base + position, Int32(wanted[0]), all.count - position)
+      {
+        position = UnsafeRawPointer(found) - base
+        if all[position...].starts(with: wanted) { return position }
+        position += 1
+      }
+      return nil
+    }
   }
 
   private static func find(

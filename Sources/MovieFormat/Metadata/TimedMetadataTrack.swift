@@ -40,7 +40,9 @@ package struct TimedMetadataTrack {
   /// The still-image time of a Live Photo is in a separate track, because readers search for a
   /// track with a single sample at that time.
   package static func tracks(of values: [TimedValue], end: Int64) -> [TimedMetadataTrack] {
-    let still = values.first { $0.key == TimedValue.stillImageTime }
+    let still = values.first {
+      $0.key == TimedValue.stillImageTime && (0..<max(1, end)).contains($0.ticks)
+    }
     let others = TimedMetadataTrack(values.filter { $0.key != TimedValue.stillImageTime }, end: end)
     return [others, still.map { TimedMetadataTrack(stillImageAt: $0.ticks) }].compactMap(\.self)
   }

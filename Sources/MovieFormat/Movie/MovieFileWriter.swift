@@ -85,9 +85,6 @@ package struct MovieFileWriter: ~Copyable {
   /// The number of bytes written to the file so far.
   package var byteCount: Int64 { output.byteCount }
 
-  /// Replaces a tag of the movie before it is finished.
-  package mutating func setTag(_ key: String, _ text: String) { settings.index.tags[key] = text }
-
   /// Replaces the description of a track, except for its references to other tracks, before the file is
   /// finished.
   package mutating func describe(_ number: Int, as track: MovieTrack) {

@@ -34,9 +34,10 @@ package struct MovieFinalizer: ~Copyable {
   private let boxes: [Box]
   private let head: Box
   private let container: MovieContainer
-  private let journal: RecordedFragments
   /// The frames that arrived, with those whose samples a repair dropped.
   private let frames: [FrameObservation]
+  /// The data that belongs to no track, also after a sample that a repair dropped.
+  private let attached: [StoredSample]
   /// The tracks in the order of the file.
   package private(set) var tracks: [Track]
 
@@ -80,8 +81,11 @@ package struct MovieFinalizer: ~Copyable {
     }
     for var sample in journal.fragments.lazy.flatMap(\.samples)
     where tracks.indices.contains(sample.track) {
+      let last = tracks[sample.track].samples.last
+      let isPlausible =
+        last != nil || (0...FragmentedMovieWriter.maximumSampleTicks).contains(sample.ticks)
       sample.ticks &+= firstTicks[sample.track]
-      guard sample.canFollow(tracks[sample.track].samples.last) else {
+      guard isPlausible, sample.canFollow(last) else {
         throw CallFailure("find the index of", open.path, EINVAL)
       }
       tracks[sample.track].samples.append(sample)
@@ -90,8 +94,8 @@ package struct MovieFinalizer: ~Copyable {
     self.file = file
     self.boxes = boxes
     self.head = head
-    self.journal = journal
     frames = repair?.frames ?? journal.fragments.flatMap(\.frames)
+    attached = repair?.attachments ?? journal.fragments.flatMap(\.attachments)
     self.tracks = tracks
   }
 
@@ -132,7 +136,7 @@ package struct MovieFinalizer: ~Copyable {
         }
       return (track: track.description, samples: track.table(end: end))
     }
-    let values = journal.attachments(in: file).flatMap(TimedValue.decode)
+    let values = RecordedFragments.attachments(attached, in: file).flatMap(TimedValue.decode)
     var media: [UInt8] = []
     // The values of a metadata track have times of video frames, so this track ends with the video.
     if case .at(let end)? = ends.first {

@@ -191,9 +191,11 @@ extension MovieIndex {
     let isAndroid = tags.contains { Self.rate($0.key, $0.value) != nil }
     if isAndroid { box.box(BoxType.metadata) { writeItems(into: &$0) } }
     let chapters = chapterList.isEmpty ? [] : chapterListBox
+    let location = locationBox
     guard !isAndroid else {
-      if !chapters.isEmpty {
+      if !chapters.isEmpty || !location.isEmpty {
         box.box(BoxType.userData) { box in
+          box.append(bytes: location)
           box.append(bytes: chapters)
           box.append(UInt32(0))  // QuickTime ends the user data with a zero.
         }
@@ -202,6 +204,7 @@ extension MovieIndex {
     }
     box.box(BoxType.userData) { box in
       box.fullBox(BoxType.metadata, version: 0, flags: 0) { writeItems(into: &$0) }
+      box.append(bytes: location)
       box.append(bytes: chapters)
     }
   }
@@ -235,6 +238,26 @@ extension MovieIndex {
         }
       }
     }
+  }
+
+  /// The place in the tag `location`, as phones store it (`loci`, 3GPP TS 26.244, 8.10); empty if it is none.
+  ///
+  /// Most players know the box, and not the tag.
+  private var locationBox: [UInt8] {
+    guard let text = tags["location"], let place = try? GeographicLocation(parsing: text) else {
+      return []
+    }
+    var box = BoxBytes()
+    box.fullBox(BoxType.geographicLocation, version: 0, flags: 0) { box in
+      box.append(UInt16(0x55C4))  // The language is undetermined: "und" in three times five bits.
+      box.append(UInt8(0))  // The name of the place is empty.
+      box.append(UInt8(0))  // It is where the movie was shot.
+      for degrees in [place.longitude, place.latitude, place.altitude ?? 0] {
+        box.append(UInt32(bitPattern: Int32(clamping: Int64((degrees * 65_536).rounded()))))
+      }
+      box.append(bytes: Array("earth".utf8) + [0, 0])  // No notes follow the name of the body.
+    }
+    return box.bytes
   }
 
   /// The chapter list of Nero (`chpl`), which libavformat and players read.

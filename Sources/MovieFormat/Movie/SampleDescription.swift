@@ -9,8 +9,11 @@ package struct SampleDescription: Hashable, Sendable {
 
   package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  private static let (bitRates, streamDescriptor, wave): (UInt32, UInt32, UInt32) = (
-    0x6274_7274, 0x6573_6473, 0x7761_7665  // btrt, esds, wave
+  private static let (bitRates, pixelAspect): (UInt32, UInt32) = (
+    0x6274_7274, 0x7061_7370  // btrt, pasp
+  )
+  private static let (streamDescriptor, wave): (UInt32, UInt32) = (
+    0x6573_6473, 0x7761_7665  // esds, wave
   )
 
   /// The FourCC of the codec.
@@ -69,6 +72,14 @@ package struct SampleDescription: Hashable, Sendable {
   package func videoBox(_ type: UInt32) -> [UInt8]? {
     Box.list(in: bytes, from: Self.videoHeadBytes, to: bytes.count).first { $0.type == type }
       .map { Array(bytes[Int($0.start)..<Int($0.end)]) }
+  }
+
+  /// Adds the pixel aspect ratio of another entry of a video track, unless this one states its own.
+  package mutating func addPixelAspect(of other: SampleDescription) {
+    guard videoBox(Self.pixelAspect) == nil, let box = other.videoBox(Self.pixelAspect) else {
+      return
+    }
+    _ = setVideoBox(box, Self.pixelAspect)
   }
 
   /// This entry of a video track without its bit rates and the number of its track.
