@@ -52,6 +52,9 @@ struct FrameTimeline {
   /// The step of the driver's timestamps in microseconds, or nil if none is apparent.
   var quantum: Double? { trustsCounter ? nil : grid.quantum }
 
+  /// The total time of the camera's pauses in microseconds.
+  private(set) var pausedMicroseconds: Int64 = 0
+
   private var grid: PeriodTracker
   private var pending: [Reading] = []
   private var last: (reading: Reading, slot: Int64)?
@@ -121,6 +124,9 @@ struct FrameTimeline {
     if let changed = grid.changedPeriod(of: pending, after: last.reading) {
       grid.restart(period: changed, after: last)
     } else if grid.hasPaused(before: pending, after: last.reading) {
+      pausedMicroseconds &+=
+        pending[0].microseconds &- last.reading.microseconds
+        &- Int64(saturating: grid.period.rounded())
       pending[0].isClockJump = true
     }
     var search = SlotAssignment(grid: grid)
