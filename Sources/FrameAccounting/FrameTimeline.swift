@@ -16,8 +16,8 @@ struct FrameTimeline {
     var sequence: UInt32
     /// The timestamp in microseconds, made continuous across wraps and jumps of the driver's clock.
     var microseconds: Int64
-    /// Whether the driver's clock jumped at this frame, so that the time since the previous frame
-    /// is meaningless.
+    /// Whether the time since the previous frame is meaningless, because the driver's clock jumped at
+    /// this frame or the camera paused before it.
     var isClockJump = false
     /// The least possible number of frame periods since the previous frame.
     ///
@@ -35,6 +35,9 @@ struct FrameTimeline {
   /// How many of the latest collected frames stay undecided, because later frames may change their
   /// slots.
   private static let held = 4
+  /// The numbers of frames to collect and to keep undecided if the driver's timestamps have coarse
+  /// steps, which show a loss only after some frames.
+  private static let coarseLookahead = (collected: 32, held: 8)
 
   /// Whether the sequence numbers are reliable, as they are for a file played as a camera.
   ///
@@ -46,6 +49,11 @@ struct FrameTimeline {
   private(set) var steps: [Int64] = []
   /// The frame period in microseconds, estimated from timestamps.
   var period: Double { grid.period }
+  /// The step of the driver's timestamps in microseconds, or nil if none is apparent.
+  var quantum: Double? { trustsCounter ? nil : grid.quantum }
+
+  /// The total time of the camera's pauses in microseconds.
+  private(set) var pausedMicroseconds: Int64 = 0
 
   private var grid: PeriodTracker
   private var pending: [Reading] = []
@@ -61,8 +69,8 @@ struct FrameTimeline {
   init(period: Double, trustsCounter: Bool = false) {
     grid = PeriodTracker(period: period)
     self.trustsCounter = trustsCounter
-    steps.reserveCapacity(Self.warmUp)
-    pending.reserveCapacity(Self.warmUp)
+    steps.reserveCapacity(Self.coarseLookahead.collected)
+    pending.reserveCapacity(Self.coarseLookahead.collected)
   }
 
   /// Adds the next frame.
@@ -78,8 +86,8 @@ struct FrameTimeline {
     pending.append(reading)
     if !isWarm {
       if pending.count >= Self.warmUp { beginGrid() }
-    } else if pending.count >= Self.lookahead {
-      decideSteps(keeping: Self.held)
+    } else if pending.count >= (grid.hasWindow ? Self.coarseLookahead.collected : Self.lookahead) {
+      decideSteps(keeping: grid.hasWindow ? Self.coarseLookahead.held : Self.held)
     }
   }
 
@@ -112,8 +120,14 @@ struct FrameTimeline {
   /// frames may change their slots.
   private mutating func decideSteps(keeping held: Int) {
     guard let last, !pending.isEmpty else { return }
+    grid.reconsider(after: last.reading, pending)
     if let changed = grid.changedPeriod(of: pending, after: last.reading) {
       grid.restart(period: changed, after: last)
+    } else if grid.hasPaused(before: pending, after: last.reading) {
+      pausedMicroseconds &+=
+        pending[0].microseconds &- last.reading.microseconds
+        &- Int64(saturating: grid.period.rounded())
+      pending[0].isClockJump = true
     }
     var search = SlotAssignment(grid: grid)
     let found = search.steps(from: last, to: pending)

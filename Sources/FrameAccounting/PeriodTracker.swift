@@ -6,10 +6,20 @@ import OvercrankMediaCore
 ///
 /// An alpha-beta filter tracks phase and period. The grid therefore follows a slow clock drift and
 /// corrects a slightly wrong rate.
+///
+/// If the driver's timestamps have coarse steps (``TimestampQuantum``), a filter would follow the
+/// rounding instead of the camera. The grid then keeps the granted period as long as the steps
+/// explain all timestamps (``LatenessWindow``), and corrects it only as far as they do not.
 struct PeriodTracker {
   /// The greatest distance, in periods, between a frame's timestamp and its slot at which the slot
   /// is accepted at once.
-  static let near = 0.3
+  var near: Double { window == nil ? 0.3 : 0.08 }
+  /// The share of a period from which steps of timestamps matter to the grid.
+  ///
+  /// The filter and its tolerance of jitter cope with shorter steps.
+  private static let coarse = 0.25
+  /// The greatest relative difference between the granted period and that of a working camera.
+  private static let crystals = 0.0004
   /// The number of consecutive frames, each at least half a period away from its slot, after which
   /// the grid itself is considered wrong.
   private static let timeout = 8
@@ -29,10 +39,31 @@ struct PeriodTracker {
   /// The number of past frames that the filter effectively averages over.
   private var memory = 12.0
   private var strays = 0
+  /// The period that the driver granted, in microseconds.
+  private let granted: Double
+  /// The range of timestamps around the grid, or nil if the timestamps have no coarse steps.
+  private var window: LatenessWindow?
+  /// Whether the step of the window was taken from equal intervals.
+  private var isQuantumAssumed = false
+  /// The frame from which the period of a grid with a window is measured.
+  private var anchor: (microseconds: Int64, slot: Int64) = (0, 0)
+  private var history = FrameHistory()
 
   init(period: Double) {
     self.period = period.isFinite && period > 0 ? period : 1
     shortest = self.period
+    granted = self.period
+  }
+
+  /// Whether the timestamps have coarse steps.
+  var hasWindow: Bool { window != nil }
+
+  /// The step of the driver's timestamps in microseconds, or nil if none is apparent.
+  var quantum: Double? {
+    window?.quantum
+      ?? TimestampQuantum(history.intervals(), granted: granted).flatMap {
+        $0.isFrequent ? $0.microseconds : nil
+      }
   }
 
   /// The number of frame periods between two frames according to their sequence numbers.
@@ -54,20 +85,42 @@ struct PeriodTracker {
     return time / period - Double(slot &- self.slot)
   }
 
+  /// The part of a frame's lateness, in periods, that steps of the driver's timestamps do not
+  /// explain.
+  func excess(of late: Double) -> Double {
+    window.map { $0.excess(of: late * period) / period } ?? late
+  }
+
+  /// The slots that suit a timestamp, relative to the slot from which it has the given distance.
+  ///
+  /// The distance is in periods.
+  func candidates(late: Double) -> ClosedRange<Int64> {
+    guard let bounds = window?.bounds else {
+      let low = Int64(saturating: late.rounded(.down))
+      return low...(low &+ 1)
+    }
+    let low = (late - bounds.upperBound / period).rounded(.down)
+    let high = (late - bounds.lowerBound / period).rounded(.up)
+    return Int64(saturating: low)...Int64(saturating: min(high, low + 12))
+  }
+
   /// The number of frame periods to the next frame if counter and clock agree on this number;
   /// otherwise nil.
   func agreedStep(
     from last: (reading: FrameTimeline.Reading, slot: Int64), to next: FrameTimeline.Reading
   ) -> Int64? {
     guard !next.isClockJump, let step = Self.counted(from: last.reading, to: next),
-      abs(offset(of: next, from: last.slot &+ step)) <= Self.near
+      abs(excess(of: offset(of: next, from: last.slot &+ step))) <= near
     else { return nil }
-    return step
+    // Coarse steps may also explain a counter that has counted one frame twice, so only later
+    // frames show whether a frame is missing.
+    return window == nil || step == 1 ? step : nil
   }
 
   /// Fits the grid of frame periods to the first frames.
   mutating func begin(with readings: [FrameTimeline.Reading]) {
     guard let first = readings.first else { return }
+    if beginQuantized(with: readings) { return }
     if let real = Self.medianPeriod(of: readings), abs(real / period - 1) > 0.04 {
       period = real
       shortest = min(shortest, real)
@@ -92,6 +145,125 @@ struct PeriodTracker {
     slot = 0
   }
 
+  /// Fits the grid to the first frames if their timestamps have coarse steps.
+  ///
+  /// Returns whether they have.
+  private mutating func beginQuantized(with readings: [FrameTimeline.Reading]) -> Bool {
+    var first = FrameHistory()
+    var slot: Int64 = 0
+    for (last, next) in zip(readings.prefix(1) + readings, readings) {
+      slot &+= first.isEmpty ? 0 : Self.counted(from: last, to: next) ?? 1
+      first.add(next.microseconds, slot: slot, isCounted: !next.isClockJump)
+    }
+    guard fitWindow(to: first) else { return false }
+    // The frames are decided one after the other from the first one on.
+    time -= Double(self.slot) * period
+    self.slot = 0
+    return true
+  }
+
+  /// Changes to a grid with a window if the timestamps of past frames have coarse steps.
+  ///
+  /// - Returns: Whether the grid has such a window now.
+  private mutating func fitWindow(to frames: FrameHistory) -> Bool {
+    guard let found = TimestampQuantum(frames.intervals(), granted: granted),
+      let last = frames.last
+    else { return false }
+    let quantum = found.microseconds
+    guard quantum >= Self.coarse * granted else { return false }
+    let slack = quantum * 1.1
+    // If the steps explain the times of all frames in a grid of the granted period, the camera
+    // runs at the granted rate.
+    var period = granted
+    if frames.spread(period: granted) > slack {
+      guard !found.isAssumed, let evenest = frames.evenestPeriod,
+        frames.spread(period: evenest) <= slack
+      else { return false }
+      period = evenest
+    }
+    self.period = period
+    shortest = min(shortest, period)
+    var window = LatenessWindow(quantum: quantum, around: 0)
+    frames.forEachLateness(period: period) { window.include($0) }
+    isQuantumAssumed = found.isAssumed
+    self.window = window
+    origin = last.microseconds
+    time = 0
+    slot = last.slot
+    anchor = frames.first ?? last
+    strays = 0
+    return true
+  }
+
+  /// Looks for coarse steps in the timestamps of the latest frames, after a frame had an unexpected
+  /// time.
+  ///
+  /// The slots of the `pending` frames are undecided.
+  mutating func reconsider(after last: FrameTimeline.Reading, _ pending: [FrameTimeline.Reading]) {
+    var frames = history
+    var (before, slot) = (last, self.slot)
+    var isGapless = true
+    for reading in pending {
+      guard let step = Self.counted(from: before, to: reading) else { break }
+      if step > 1 { isGapless = false }
+      slot &+= step
+      frames.add(reading.microseconds, slot: slot, isCounted: !reading.isClockJump)
+      before = reading
+    }
+    refit(to: frames, isGapless: isGapless)
+  }
+
+  /// Fits the window again to frames from before and after the current slot, if their timestamps
+  /// show shorter steps than the window has.
+  ///
+  /// `isGapless` is true if the counter shows no loss among the latest frames.
+  private mutating func refit(to frames: FrameHistory, isGapless: Bool) {
+    if let window {
+      let found = TimestampQuantum(frames.intervals(), granted: granted)?.microseconds
+      guard let found, found < window.quantum * 0.9 else {
+        if isGapless { refitPeriod(to: frames, window.quantum) }
+        return
+      }
+      // The filter copes with such short steps.
+      guard found >= Self.coarse * granted else { return endWindow() }
+    }
+    let current = self.slot
+    guard fitWindow(to: frames) else { return }
+    time -= Double(self.slot &- current) * period
+    self.slot = current
+  }
+
+  /// Corrects the period if frames without a loss, at another period, have the times of `frames`.
+  ///
+  /// A driver may grant a rate that the camera does not deliver. Without the correction, the first
+  /// frames outside the window would look like losses.
+  private mutating func refitPeriod(to frames: FrameHistory, _ quantum: Double) {
+    guard let first = frames.first, let last = frames.last,
+      frames.spread(period: period) > quantum * 1.1,
+      let evenest = frames.evenestPeriod, frames.spread(period: evenest) <= quantum * 1.05
+    else { return }
+    period = evenest
+    shortest = min(shortest, period)
+    var window = LatenessWindow(quantum: quantum, around: 0)
+    frames.forEachLateness(period: period) { window.include($0) }
+    self.window = window
+    origin = last.microseconds
+    time = Double(slot &- last.slot) * period
+    anchor = first
+    strays = 0
+  }
+
+  /// Changes from a grid with a window to one with a filter.
+  private mutating func endWindow() {
+    guard let window else { return }
+    // The middle of the window is the best estimate of the phase.
+    time += (window.bounds.lowerBound + window.bounds.upperBound) / 2
+    memory = 12
+    strays = 0
+    isQuantumAssumed = false
+    self.window = nil
+  }
+
   private func spread(of phases: [Double], around centre: Double) -> Double {
     phases.reduce(0) {
       let distance = abs($1 - centre)
@@ -103,9 +275,12 @@ struct PeriodTracker {
   mutating func follow(_ reading: FrameTimeline.Reading, slot next: Int64) {
     let late = offset(of: reading, from: next)
     let passed = Double(next &- slot)
+    history.add(reading.microseconds, slot: next, isCounted: passed == 1 && !reading.isClockJump)
     time += passed * period
     slot = next
-    if reading.isClockJump || abs(late) >= 0.5 {
+    if window != nil {
+      followWindow(reading, late, passed: passed)
+    } else if reading.isClockJump || abs(late) >= 0.5 {
       strays += 1
       // After a clock jump, or after many frames far from their slots, the grid's phase is wrong.
       // The grid therefore restarts at this frame.
@@ -127,6 +302,39 @@ struct PeriodTracker {
       origin &+= whole
       time -= Double(whole)
     }
+  }
+
+  /// Moves the window, and corrects the period, by a frame in the current slot.
+  private mutating func followWindow(
+    _ reading: FrameTimeline.Reading, _ late: Double, passed steps: Double
+  ) {
+    guard var window else { return }
+    // The period is known within the error of crystals, and in time from the steps themselves.
+    let known = Double(slot &- anchor.slot)
+    window.forget(steps * min(Self.crystals * period, window.quantum / max(1, known)))
+    if reading.isClockJump || abs(excess(of: late)) >= 0.5 {
+      strays += 1
+      guard reading.isClockJump || strays >= Self.timeout else { return }
+      strays = 0
+      self.window = LatenessWindow(quantum: window.quantum, around: late * period)
+      anchor = (reading.microseconds, slot)
+      return
+    }
+    strays = 0
+    // A window that moved further would follow a loss that the steps hide at first.
+    let limit = 2 * max(Self.crystals * period, window.quantum / max(1, known))
+    window.include(late * period, movingBy: limit)
+    self.window = window
+    if isQuantumAssumed, history.endsUnequally(to: window.quantum) {
+      refit(to: history, isGapless: true)
+    }
+    let passed = Double(slot &- anchor.slot)
+    guard passed >= 16 else { return }
+    // Two times with an error of one step each, far apart, bound the period on both sides.
+    let elapsed = Double(reading.microseconds &- anchor.microseconds)
+    let slack = window.quantum
+    period = max((elapsed - slack) / passed, min(period, (elapsed + slack) / passed))
+    if passed >= 32_768 { anchor = (reading.microseconds, slot) }
   }
 
   /// The median period of the frames (Theil 1950, Sen 1968), or nil if the periods differ too much.
@@ -171,11 +379,63 @@ struct PeriodTracker {
       last = reading
     }
     guard periods.count >= 7 else { return nil }
+    if window != nil { return changedMean(of: readings, after: first) }
     periods.sort()
     let median = periods[periods.count / 2]
     let (low, high) = (periods[periods.count / 4], periods[periods.count * 3 / 4])
     guard median > shortest * 0.9, low > median * 0.8, high < median * 1.2 else { return nil }
     return median > period * 1.3 || median < period * 0.77 ? median : nil
+  }
+
+  /// Whether the camera paused before the first of these frames, and then went on as before.
+  ///
+  /// All frames are then late by the same part of a period. After a loss, they would be on time for
+  /// later slots. Only frames with little jitter show the difference.
+  func hasPaused(
+    before readings: [FrameTimeline.Reading], after last: FrameTimeline.Reading
+  ) -> Bool {
+    guard window == nil, readings.count >= 8, !readings.contains(where: \.isClockJump),
+      history.spread(period: period, ofLast: 16) < 0.1 * period
+    else { return false }
+    var latenesses: [Double] = []
+    var before = last
+    for (index, reading) in readings.enumerated() {
+      guard Self.counted(from: before, to: reading) == 1 else { return false }
+      latenesses.append(offset(of: reading, from: slot &+ Int64(index) &+ 1))
+      before = reading
+    }
+    guard let least = latenesses.min(), let greatest = latenesses.max(), least > near,
+      greatest - least < 0.1
+    else { return false }
+    let mean = (least + greatest) / 2
+    // A loss also looks late by a part of a period if the driver's times have short steps.
+    return abs(mean - mean.rounded()) > 0.3
+  }
+
+  /// The period of these frames if both halves of them show the same clear change of the period;
+  /// otherwise nil.
+  ///
+  /// Single intervals do not show the period if timestamps have coarse steps.
+  private func changedMean(
+    of readings: [FrameTimeline.Reading], after first: FrameTimeline.Reading
+  ) -> Double? {
+    let half = readings.count / 2
+    guard half >= 5, let quantum = window?.quantum else { return nil }
+    func mean(_ ends: (FrameTimeline.Reading, FrameTimeline.Reading)) -> Double? {
+      Self.counted(from: ends.0, to: ends.1).map {
+        Double(ends.1.microseconds &- ends.0.microseconds) / Double($0)
+      }
+    }
+    guard !readings.contains(where: \.isClockJump),
+      let start = mean((first, readings[half - 1])),
+      let end = mean((readings[half - 1], readings[readings.count - 1])),
+      let whole = mean((first, readings[readings.count - 1])),
+      abs(start - end) <= 2 * quantum / Double(half), whole > shortest * 0.9
+    else { return nil }
+    let slack = quantum / Double(half)
+    let isLonger = min(start, end) - slack > period * 1.15 && whole > period * 1.3
+    let isShorter = max(start, end) + slack < period * 0.87 && whole < period * 0.77
+    return isLonger || isShorter ? whole : nil
   }
 
   /// Restarts the grid at a frame, with a new period.
@@ -188,5 +448,10 @@ struct PeriodTracker {
     slot = last.slot
     memory = 12
     strays = 0
+    history = FrameHistory()
+    if let quantum = window?.quantum {
+      window = LatenessWindow(quantum: quantum, around: 0)
+      anchor = (origin, slot)
+    }
   }
 }

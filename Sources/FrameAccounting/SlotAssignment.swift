@@ -91,11 +91,14 @@ struct SlotAssignment {
     if let counted {
       let slot = from &+ counted
       let late = self.late(reading, slot)
-      add(slot, parent, late, isOpen: abs(late) > PeriodTracker.near, owed: nodes[parent].owed)
-      guard abs(late) > PeriodTracker.near else { return }
-      let low = slot &+ Int64(saturating: late.rounded(.down))
-      for candidate in [low, low &+ 1] where candidate != slot && candidate >= lowest {
-        let extra = candidate &- slot
+      let isFar = abs(grid.excess(of: late)) > grid.near
+      // A grid with coarse times suits several slots, so the counter is checked even there.
+      let isOpen = isFar || (counted > 1 && grid.hasWindow)
+      add(slot, parent, late, isOpen: isOpen, owed: nodes[parent].owed)
+      guard isOpen else { return }
+      let range = grid.candidates(late: late)
+      for extra in range where extra != 0 && slot &+ extra >= lowest {
+        let candidate = slot &+ extra
         let share = extra < 0 && nodes[parent].owed <= 0 ? 2 : 1
         add(
           candidate, parent, self.late(reading, candidate), isOpen: true,
@@ -124,8 +127,9 @@ struct SlotAssignment {
     _ slot: Int64, _ parent: Int, _ late: Double, isOpen: Bool, price: Double = 0,
     owed: Int64
   ) {
+    let excess = grid.excess(of: late)
     let node = Node(
-      slot: slot, cost: nodes[parent].cost + min(1, late * late) + price, parent: parent,
+      slot: slot, cost: nodes[parent].cost + min(1, excess * excess) + price, parent: parent,
       isOpen: isOpen, owed: owed)
     if let index = nodes[stage...].firstIndex(where: { $0.slot == slot }) {
       if node.cost < nodes[index].cost { nodes[index] = node }

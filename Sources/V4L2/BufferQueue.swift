@@ -280,6 +280,12 @@ package struct Dequeued {
   /// Whether the driver marked the frame as damaged (V4L2_BUF_FLAG_ERROR).
   package var isError: Bool { flags & UInt32(V4L2_BUF_FLAG_ERROR) != 0 }
 
+  /// Whether the driver returned the buffer without a frame.
+  ///
+  /// `uvcvideo` returns all its buffers in this way if a transfer fails, and then continues. The
+  /// buffers do not count as frames, because the camera made none for them.
+  package var isCancelled: Bool { isError && bytes.isEmpty && microseconds == 0 }
+
   /// The clock of the timestamp.
   ///
   /// It is the same for every frame of a stream.

@@ -50,6 +50,16 @@ struct DequeuedTests {
     }
   }
 
+  @Test func `A failed buffer without bytes and time is cancelled`() {
+    let error = UInt32(V4L2_BUF_FLAG_ERROR)
+    withFrame({ $0.flags = error }) { #expect($0.isCancelled) }
+    withFrame({ $0.flags = 0 }) { #expect(!$0.isCancelled) }
+    withFrame({
+      $0.flags = error
+      $0.timestamp.tv_usec = 1
+    }) { #expect(!$0.isCancelled) }
+  }
+
   @Test func `V4L2 buffer flags give the error state and the clock type`() {
     withFrame({ $0.flags = 0x2001 }) {
       #expect(!$0.isError)

@@ -63,7 +63,8 @@ struct ContractMask {
     ]),
     open: [
       "measured_fps": .string, "measured_fps_value": .number, "rate_cause": .string,
-      "frame_index": .integer, "start_offset_ns": .integer, "drift_ppm": .number,
+      "frame_index": .integer, "timestamp_quantum_ns": .integer, "start_offset_ns": .integer,
+      "drift_ppm": .number,
       "max_sync_error_ns": .integer, "memory_growth_bytes": .integer, "fps": .string,
       "fps_value": .number, "disk_bytes_per_second": .integer, "processor": .string,
     ],

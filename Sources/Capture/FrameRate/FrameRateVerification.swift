@@ -52,8 +52,10 @@ public struct FrameRateVerification: Hashable, Sendable, Codable {
     self.measurement = measurement
     let measured = measurement.frameRate?.doubleValue ?? 0
     // The times of the first and the last frame may each be wrong by half a frame period. The
-    // measured duration may therefore be wrong by one frame period.
-    let blur = 1 / Double(max(1, measurement.ledger.expected))
+    // measured duration may therefore be wrong by one frame period, or by one step of the driver's
+    // timestamps if that is longer.
+    let step = measurement.timestampQuantum.map { Double($0.wholeNanoseconds) * 1e-9 * measured }
+    let blur = max(1, step ?? 0) / Double(max(1, measurement.ledger.expected))
     if Self.areEqual(measured, negotiated.doubleValue, within: Self.tolerance + blur) {
       if !Self.areEqual(negotiated.doubleValue, requested.doubleValue, within: Self.tolerance) {
         cause = .driverClamp

@@ -16,6 +16,11 @@ public struct RateMeasurement: Hashable, Sendable, Codable {
   public var jitter = Duration.zero
   /// The longest interval between two frames.
   public var longestInterval = Duration.zero
+  /// The step of the driver's timestamps, or nil if none is apparent.
+  ///
+  /// A driver that takes times when transfers complete has a step of the duration of a transfer, such
+  /// as 4 ms. Its timestamps are late by up to one step, and ``jitter`` is about as large.
+  public var timestampQuantum: Duration?
   /// The number of frame periods by outcome.
   ///
   /// Although a measurement writes no file, each complete frame counts as `stored`.
@@ -23,7 +28,7 @@ public struct RateMeasurement: Hashable, Sendable, Codable {
 
   private enum CodingKeys: String, CodingKey {
     case frameRate = "fps"
-    case jitter, longestInterval, ledger
+    case jitter, longestInterval, timestampQuantum, ledger
   }
 
   /// Creates a measurement without frames.
@@ -50,6 +55,7 @@ extension RateMeasurement {
   ) throws(MediaError) {
     self.init()
     let driver = pool.driver
+    var integrityCheck = integrityCheck
     var observer = FrameObserver(driver: driver, frameRate: frameRate)
     let switchedOn = observer.lastArrival
     var account = FrameAccount(frameRate: frameRate, trustsCounter: driver.countsExactly) {
@@ -78,6 +84,7 @@ extension RateMeasurement {
     account.close(FrameAccount.End())
     self.frameRate = account.measuredFrameRate
     ledger = account.ledger
+    timestampQuantum = account.timestampQuantum
     let intervals = zip(times.dropFirst(), times).map { $0 &- $1 }.sorted()
     guard let longest = intervals.last else { return }
     let median = intervals[intervals.count / 2]

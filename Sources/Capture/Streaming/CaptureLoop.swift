@@ -105,7 +105,7 @@ package final class CaptureControl: Sendable {
 /// has space.
 struct CaptureLoop: CaptureWork {
   let pool: BufferPool
-  let integrityCheck: FrameIntegrityCheck
+  private var integrityCheck: FrameIntegrityCheck
   let control: CaptureControl
   let sinkList: SinkList<any FrameSink>
 

@@ -121,9 +121,12 @@ enum AssetTrackSource: Sendable {
   /// Whether appended bytes pass a quick check for truncation.
   func isWhole(_ bytes: UnsafeRawBufferPointer) -> Bool {
     switch self {
-    case .video(let video): video.delivery.integrityCheck.holds(bytes)
-    case .samples(let format, _): !bytes.isEmpty && bytes.count % format.bytesPerSample == 0
-    case .packets: !bytes.isEmpty
+    case .video(let video):
+      var check = video.delivery.integrityCheck
+      return check.holds(bytes)
+    case .samples(let format, _):
+      return !bytes.isEmpty && bytes.count % format.bytesPerSample == 0
+    case .packets: return !bytes.isEmpty
     }
   }
 

@@ -52,6 +52,7 @@ struct FinishedTake {
     report.codec = configuration.plan.codec
     report.video = video
     report.measuredFrameRate = account.measuredFrameRate
+    report.timestampQuantum = account.timestampQuantum
     report.frameRateVerification = verification
     report.audio = audio
     noteZoom(&report)
@@ -110,6 +111,7 @@ struct FinishedTake {
     var measurement = RateMeasurement()
     measurement.frameRate = account.measuredFrameRate
     measurement.ledger = account.ledger
+    measurement.timestampQuantum = account.timestampQuantum
     if account.ledger.expected > 10 { report.rateCause = input.judge(measurement).cause }
     let names = input.unrestoredControls
     guard !names.isEmpty else { return }

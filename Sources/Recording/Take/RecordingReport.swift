@@ -19,6 +19,10 @@ public struct RecordingReport: Hashable, Sendable, Codable {
   ///
   /// Nil for fewer than two frames.
   public var measuredFrameRate: Rational?
+  /// The step of the driver's timestamps, or nil if none is apparent.
+  ///
+  /// The times of the frames are late by up to one step.
+  public var timestampQuantum: Duration?
   /// The result of the frame rate verification before the take.
   ///
   /// Nil if the verification was skipped.
@@ -95,7 +99,7 @@ public struct RecordingReport: Hashable, Sendable, Codable {
     case negotiatedFrameRate = "negotiatedFps"
     case measuredFrameRate = "measuredFps"
     case startupDuration = "startup"
-    case stoppedBy, codec, video, audio, warnings
+    case stoppedBy, codec, video, audio, warnings, timestampQuantum
     case isPlayable = "playable"
     case problem = "error"
   }

@@ -398,6 +398,7 @@ struct Take: ~Copyable {
       account.close(end.frames)
       (whole.ledger, whole.gaps) = (account.ledger, account.gaps)
       whole.measuredFrameRate = account.measuredFrameRate
+      whole.timestampQuantum = account.timestampQuantum
       whole.startupDuration = account.startupDuration
       // A writer may have accepted frames that its file does not contain.
       let lost = min(whole.ledger.stored, reports.reduce(0) { $0 + $1.ledger.lostWriter })

@@ -169,6 +169,8 @@ public struct TriggeredReport: Hashable, Sendable, Codable {
   ///
   /// Nil for fewer than two frames.
   public var measuredFrameRate: Rational?
+  /// The step of the driver's timestamps, or nil if none is apparent.
+  public var timestampQuantum: Duration?
   /// The time from the start of the stream to the camera's first frame.
   ///
   /// If the driver did not deliver the first frame, its time is computed from the sequence number

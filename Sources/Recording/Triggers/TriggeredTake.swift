@@ -306,6 +306,7 @@ struct TriggeredTake {
     report.ledger = state.account.ledger
     report.gaps = state.account.gaps
     report.measuredFrameRate = state.account.measuredFrameRate
+    report.timestampQuantum = state.account.timestampQuantum
     report.startupDuration = state.account.startupDuration
     report.stoppedBy = end.stopReason
     // The frames that a clip's file lacks after a write error were counted as stored. They now

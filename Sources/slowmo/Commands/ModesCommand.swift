@@ -59,11 +59,13 @@ struct ModesCommand: ParsableCommand, Verb {
       let fps: Rational?
       let jitter: Duration
       let dropped: Int64
+      let timestampQuantum: Duration?
 
       init(_ measurement: RateMeasurement) {
         fps = measurement.frameRate
         jitter = measurement.jitter
         dropped = measurement.dropped
+        timestampQuantum = measurement.timestampQuantum
       }
     }
     struct Mode: Encodable {
@@ -176,6 +178,10 @@ struct ModesCommand: ParsableCommand, Verb {
   private static func text(_ measurement: RateMeasurement) -> String {
     let rate = measurement.frameRate.map { "\(($0.doubleValue * 1_000).rounded() / 1_000)" }
     let jitter = measurement.jitter.wholeNanoseconds / 1_000
+    let step = measurement.timestampQuantum.map {
+      ", timestamps in steps of \($0.wholeNanoseconds / 1_000) us"
+    }
     return "measured \(rate ?? "no") fps, jitter \(jitter) us, \(measurement.dropped) dropped"
+      + (step ?? "")
   }
 }

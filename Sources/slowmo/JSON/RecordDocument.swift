@@ -153,6 +153,7 @@ struct RecordDocument: Encodable {
       whole.isPlayable = capture.clips.allSatisfy(\.isPlayable)
     }
     whole.measuredFrameRate = capture.measuredFrameRate
+    whole.timestampQuantum = capture.timestampQuantum
     whole.startupDuration = capture.startupDuration
     whole.frameRateVerification = capture.frameRateVerification
     whole.ledger = capture.ledger

@@ -121,6 +121,10 @@ final class V4L2Driver: FrameDriver {
       }
     } catch { throw MediaError(error, at: .capturing) }
     guard let dequeued else { return nil }
+    if dequeued.isCancelled {
+      try requeue(dequeued.index)
+      return nil
+    }
     // If the driver's timestamp is zero or not from the monotonic clock, the current time replaces
     // it.
     let isTimed = dequeued.clock == .monotonic && dequeued.microseconds != 0

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankMediaCore
+
+/// The step of a driver's timestamps, estimated from the intervals of consecutive frames.
+///
+/// Some drivers take the time of a frame when a whole transfer completes. `uvcvideo` does so for an
+/// isochronous camera: its transfers have up to 32 packets of 125 microseconds, so its timestamps
+/// advance in steps of up to 4 ms. Drivers that wait in timer ticks have steps of 1, 4 or 10 ms. If
+/// frames are closer together than the step, several frames have the same time.
+struct TimestampQuantum {
+  /// The step in microseconds.
+  let microseconds: Double
+  /// Whether all intervals are equal, so that the step may be a fraction of the interval.
+  let isAssumed: Bool
+  /// Whether at least a tenth of the intervals differ by the step from most of them.
+  ///
+  /// A few late frames may also differ by multiples of a short step.
+  let isFrequent: Bool
+
+  /// The number of intervals without which no step is estimated.
+  private static let minimumCount = 12
+  /// The shortest step in microseconds.
+  ///
+  /// Shorter steps look like jitter, and never like a lost frame.
+  static let shortest = 100.0
+  /// The greatest distance of an interval from a multiple of the step, as a fraction of the step.
+  private static let tolerance = 0.12
+  /// The relative difference between two rates above which they are different rates, and not one
+  /// rate measured with two crystals.
+  private static let crystals = 0.002
+  /// The greatest relative difference of intervals that count as equal.
+  private static let spread = 0.04
+  /// The duration of a packet of a high-speed bus, in microseconds.
+  private static let packet = 125.0
+  /// The longest step that is assumed from one repeated interval, in microseconds.
+  private static let longestAssumed = 8_200.0
+
+  /// Estimates the step of timestamps, or returns nil if none is apparent.
+  ///
+  /// - Parameters:
+  ///   - intervals: The times between consecutive frames, in microseconds. The frame counter shows
+  ///     no loss between the frames.
+  ///   - period: The frame duration that the driver granted, in microseconds.
+  init?(_ intervals: [Int64], granted period: Double) {
+    guard intervals.count >= Self.minimumCount else { return nil }
+    let sorted = intervals.sorted()
+    guard let smallest = Self.distances(between: sorted).min() else {
+      guard let step = Self.assumed(from: sorted, granted: period) else { return nil }
+      (microseconds, isAssumed, isFrequent) = (step, true, false)
+      return
+    }
+    // The step is fitted to all intervals, which must be multiples of it.
+    var (products, squares) = (0.0, 0.0)
+    for interval in sorted {
+      let count = (Double(interval) / smallest).rounded()
+      products += Double(interval) * count
+      squares += count * count
+    }
+    guard squares > 0 else { return nil }
+    let step = products / squares
+    let fits = sorted.allSatisfy {
+      let count = Double($0) / step
+      return abs(count - count.rounded()) <= Self.tolerance
+    }
+    guard fits, abs(step - smallest) <= Self.tolerance * step,
+      !Self.isLoss(step, sorted, granted: period)
+    else { return nil }
+    (microseconds, isAssumed) = (step, false)
+    let median = Double(sorted[sorted.count / 2])
+    isFrequent = sorted.count { abs(Double($0) - median) > step / 2 } * 10 >= sorted.count
+  }
+
+  /// Whether intervals that differ by about one period are those of a camera that loses frames or
+  /// delivers them late.
+  ///
+  /// Most intervals are then one granted period. If the driver rounds times, they are not.
+  private static func isLoss(_ step: Double, _ sorted: [Int64], granted period: Double) -> Bool {
+    guard abs(step / period - 1) < 0.25 else { return false }
+    let median = Double(sorted[sorted.count / 2])
+    let middle = Double(sorted[sorted.count * 3 / 4] - sorted[sorted.count / 4])
+    return abs(median - period) <= crystals * period + min(middle, 2 * shortest)
+  }
+
+  /// The distances between neighbouring groups of intervals, in microseconds.
+  ///
+  /// A group contains intervals that differ only by jitter.
+  private static func distances(between sorted: [Int64]) -> [Double] {
+    var distances: [Double] = []
+    var (sum, count) = (Double(sorted[0]), 1.0)
+    var center: Double?
+    for (last, next) in zip(sorted, sorted.dropFirst()) {
+      if Double(next - last) >= shortest {
+        if let center { distances.append(sum / count - center) }
+        center = sum / count
+        (sum, count) = (0, 0)
+      }
+      sum += Double(next)
+      count += 1
+    }
+    if let center { distances.append(sum / count - center) }
+    return distances
+  }
+
+  /// The step if all intervals are equal although the driver granted another period, or nil.
+  ///
+  /// At 240 fps and a step of 4 ms, the first 23 intervals are 4 ms, and the next one is 8 ms. The
+  /// intervals are then a whole number of packets.
+  private static func assumed(from sorted: [Int64], granted period: Double) -> Double? {
+    let mean = Double(sorted.reduce(0, +)) / Double(sorted.count)
+    let packets = (mean / packet).rounded()
+    guard packets >= 1, mean <= longestAssumed, abs(mean / packet / packets - 1) <= spread / 40,
+      Double(sorted[sorted.count - 1] - sorted[0]) <= spread * mean,
+      abs(mean / period - 1) > crystals
+    else { return nil }
+    return mean
+  }
+}
