@@ -29,7 +29,21 @@ struct FurtherTracks {
     var description = 0
     /// The number of samples in a block of uncompressed audio; otherwise 1.
     var count = 1
+    /// The time of the source at which a copied sample ended, and whether the source played backwards.
+    fileprivate var playedTo: (time: Rational, isReversed: Bool)?
+
+    init(
+      content: Content, ticks: Int64, duration: Int64, description: Int = 0, count: Int = 1
+    ) {
+      (self.content, self.ticks, self.duration) = (content, ticks, duration)
+      (self.description, self.count) = (description, count)
+    }
   }
+
+  /// The greatest number of samples of a track that is copied.
+  static let maximumSampleCount = 1 << 22
+  /// The size of the largest sample that is copied, in bytes.
+  private static let largestSample = 1 << 26
 
   /// A track of the output.
   struct Track {
@@ -154,8 +168,16 @@ struct FurtherTracks {
       }
       guard source.container == container || types.isSubset(of: common),
         types.isDisjoint(with: encrypted),
-        let samples = source.samples(format.index, blockSampleBytes: sampleBytes),
-        samples.hasPlainEdits,
+        var samples = source.samples(format.index, blockSampleBytes: sampleBytes),
+        samples.hasPlainEdits
+      else { return nil }
+      let fileBytes = source.byteCount
+      if asset.truncation != nil { samples.keepFirst(within: fileBytes) }
+      guard
+        samples.samples.allSatisfy({
+          $0.byteCount <= largestSample
+            && $0.position >= 0 && $0.position <= fileBytes - Int64($0.byteCount)
+        }),
         samples.samples.allSatisfy({ track.descriptions.indices.contains($0.description) }),
         track.kind != .video || samples.isIntraOnly
       else { return nil }
@@ -205,11 +227,13 @@ struct FurtherTracks {
         let source = assets.firstIndex(where: { $0.path == segment.source?.path })
       else { continue }
       let range = try MappedRange(mapping, timescale: scale)
-      try timed[source].append(
-        to: &made.samples, in: range, source: source, descriptions: indices[source])
+      guard
+        try timed[source].append(
+          to: &made.samples, in: range, source: source, descriptions: indices[source])
+      else { return nil }
     }
-    if first.track.isText { made.samples = withGaps(made.samples) }
-    return made.samples.count <= 1 << 22 ? made : nil
+    if let empty = first.track.emptySample { made.samples = filled(made.samples, with: empty) }
+    return made.samples.count <= maximumSampleCount ? made : nil
   }
 
   /// The samples of an audio track of which the whole is copied.
@@ -218,30 +242,37 @@ struct FurtherTracks {
     let end = try part.samples.end.map { (end) throws(MediaError) in
       try MappedRange.tick(end - asset.origin, part.track.timescale)
     }
+    // A damaged edit list may state any time.
+    guard shift.magnitude < 1 << 53, (end ?? 0).magnitude < 1 << 53 else { return nil }
     let samples = part.samples.samples.compactMap { stored -> Sample? in
       let ticks = stored.ticks + shift
-      guard stored.byteCount > 0, ticks < end ?? .max else { return nil }
+      let rest = end.map { $0 - ticks } ?? .max
+      guard stored.byteCount > 0, rest > 0 else { return nil }
+      // In a block of uncompressed audio, each sample lasts one tick.
+      let count = stored.count == 1 ? 1 : min(stored.count, Int(clamping: rest))
       return Sample(
-        content: .stored(source: 0, position: stored.position, byteCount: stored.byteCount),
-        ticks: ticks,
-        duration: stored.count == 1 ? min(stored.duration, (end ?? .max) - ticks) : stored.duration,
-        count: stored.count)
+        content: .stored(
+          source: 0, position: stored.position,
+          byteCount: stored.byteCount / max(1, stored.count) * count),
+        ticks: ticks, duration: min(stored.duration, rest), count: count)
     }
-    let isStorable = zip(samples, samples.dropFirst()).allSatisfy {
-      $0.ticks < $1.ticks && $1.ticks - $0.ticks < Int64(Int32.max)
-    }
+    let isStorable =
+      samples.allSatisfy { (1...Int64(Int32.max)).contains($0.duration) }
+      && zip(samples, samples.dropFirst()).allSatisfy {
+        $0.ticks < $1.ticks && $1.ticks - $0.ticks < Int64(Int32.max)
+      }
     return isStorable ? samples : nil
   }
 
-  /// The samples with empty ones in the gaps between them, in which a text would stay.
-  private static func withGaps(_ samples: [Sample]) -> [Sample] {
+  /// The samples with empty ones in the gaps between them, in which the one before would go on.
+  private static func filled(_ samples: [Sample], with empty: [UInt8]) -> [Sample] {
     var filled: [Sample] = []
     for sample in samples {
       if let last = filled.last, last.ticks + last.duration < sample.ticks {
         let end = last.ticks + last.duration
         filled.append(
           Sample(
-            content: .made([0, 0]), ticks: end, duration: sample.ticks - end,
+            content: .made(empty), ticks: end, duration: sample.ticks - end,
             description: last.description))
       }
       filled.append(sample)
@@ -317,9 +348,19 @@ extension FurtherTracks.Track {
 }
 
 extension MovieTrack {
-  /// Whether the samples are texts, which are shown until the next one.
-  fileprivate var isText: Bool {
-    descriptions.allSatisfy { [0x7478_3367, 0x7465_7874].contains($0.type) }  // tx3g, text
+  /// A sample without content, for formats whose samples count until the next one; nil for other formats.
+  fileprivate var emptySample: [UInt8]? {
+    func box(_ name: String) -> [UInt8] { [0, 0, 0, 8] + name.utf8 }
+    let types = Set(descriptions.map(\.type))
+    guard let type = types.first, types.count == 1 else { return nil }
+    switch type {
+    case 0x7478_3367, 0x7465_7874: return [0, 0]  // tx3g, text
+    case 0x7776_7474: return box("vtte")  // wvtt
+    case 0x6336_3038: return box("cdat")  // c608
+    case 0x6D65_6278: return [0, 0, 0, 8, 0, 0, 0, 0]  // mebx: no key
+    case 0x6770_6D64: return Array("DEVC".utf8) + [0, 1, 0, 0]  // gpmd: a device without values
+    default: return nil
+    }
   }
 }
 
@@ -372,33 +413,46 @@ private struct TimedSamples {
   /// Appends the samples of which a mapping plays a part.
   ///
   /// A sample that continues where it ended in the mapping before becomes longer.
+  ///
+  /// - Returns: False if the track gets too many samples.
   func append(
     to output: inout [FurtherTracks.Sample], in range: MappedRange, source: Int,
     descriptions: [Int]
-  ) throws {
-    let played = played(by: range.mapping)
-    for sample in range.mapping.isReversed ? Array(played.reversed()) : Array(played) {
+  ) throws -> Bool {
+    let mapping = range.mapping
+    let played = played(by: mapping)
+    for sample in mapping.isReversed ? Array(played.reversed()) : Array(played) {
+      guard output.count < FurtherTracks.maximumSampleCount else { return false }
       if let timecode {
-        try timecode.formats[sample.stored.description].append(
-          to: &output, number: timecode.numbers[sample.stored.position] ?? 0, from: sample.start,
-          to: sample.end, in: range, description: descriptions[sample.stored.description])
+        guard
+          try timecode.formats[sample.stored.description].append(
+            to: &output, number: timecode.numbers[sample.stored.position] ?? 0,
+            from: sample.start, to: sample.end, in: range,
+            description: descriptions[sample.stored.description])
+        else { return false }
         continue
       }
       guard let ticks = try range.ticks(from: sample.start, to: sample.end), !ticks.isEmpty else {
         continue
       }
+      let part = (max(sample.start, mapping.sourceStart), min(sample.end, mapping.sourceEnd))
+      let (start, end) = mapping.isReversed ? (part.1, part.0) : part
       if let last = output.last, last.ticks + last.duration == ticks.lowerBound,
+        let played = last.playedTo, played == (start, mapping.isReversed),
         case .stored(source, sample.stored.position, _) = last.content
       {
         output[output.count - 1].duration += ticks.upperBound - ticks.lowerBound
+        output[output.count - 1].playedTo = (end, mapping.isReversed)
         continue
       }
-      output.append(
-        FurtherTracks.Sample(
-          content: .stored(
-            source: source, position: sample.stored.position, byteCount: sample.stored.byteCount),
-          ticks: ticks.lowerBound, duration: ticks.upperBound - ticks.lowerBound,
-          description: descriptions[sample.stored.description]))
+      var copied = FurtherTracks.Sample(
+        content: .stored(
+          source: source, position: sample.stored.position, byteCount: sample.stored.byteCount),
+        ticks: ticks.lowerBound, duration: ticks.upperBound - ticks.lowerBound,
+        description: descriptions[sample.stored.description])
+      copied.playedTo = (end, mapping.isReversed)
+      output.append(copied)
     }
+    return true
   }
 }

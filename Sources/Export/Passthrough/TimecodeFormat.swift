@@ -31,48 +31,107 @@ struct TimecodeFormat {
   ///   - end: Its end.
   ///   - range: The mapping of the part.
   ///   - description: The index of the description in the output.
+  /// - Returns: False if a frame is shorter than a tick, or if there are too many frames.
   /// - Throws: `MediaError` for times that are out of bounds.
   func append(
     to output: inout [FurtherTracks.Sample], number: UInt32, from start: Rational,
     to end: Rational, in range: MappedRange, description: Int
-  ) throws {
+  ) throws -> Bool {
     let mapping = range.mapping
-    func frame(_ time: Rational, _ rounding: TimeRounding) throws -> Int64 {
-      Int64(clamping: try ((time - start) / frameDuration).rounded(rounding))
-    }
-    func time(_ frame: Int64) -> Rational { min(start + frameDuration * Rational(frame), end) }
-    // A hold of the instant before a frame shows the frame before that.
-    let first = max(0, try frame(mapping.sourceStart, .towardNegativeInfinity) - 1)
-    let last = try frame(min(mapping.sourceEnd, end), .towardPositiveInfinity) + 1
+    guard frameDuration * Rational(Int64(range.timescale)) >= 1 else { return false }
+    let part = Part(sample: start..<end, mapping, frameDuration)
+    guard let frames = try part.frames() else { return false }
     let isNormal = mapping.line.map { $0.source.duration == $0.target.duration } ?? false
-    var frames = Array(stride(from: first, to: max(first, last), by: 1))
     if isNormal, frames.count > 3 {
       // Readers count on from the first whole frame.
-      let counted = frames[2]
-      frames = Array(frames[..<2])
-      for frame in frames {
-        try append(to: &output, number, frame, time(frame), time(frame + 1), range, description)
+      let counted = frames.lowerBound + 2
+      for frame in frames.lowerBound..<counted {
+        try append(to: &output, number, frame, part.range(of: frame), range, description)
       }
-      try append(
-        to: &output, number, counted, time(counted), end, range, description, countsOn: true)
-      return
+      let rest = part.range(of: counted).lowerBound..<max(end, part.range(of: counted).lowerBound)
+      try append(to: &output, number, counted, rest, range, description, countsOn: true)
+      return output.count <= FurtherTracks.maximumSampleCount
     }
-    for frame in mapping.isReversed ? frames.reversed() : frames {
-      try append(to: &output, number, frame, time(frame), time(frame + 1), range, description)
+    for offset in 0..<Int64(frames.count) {
+      let frame = mapping.isReversed ? frames.upperBound - 1 - offset : frames.lowerBound + offset
+      try append(to: &output, number, frame, part.range(of: frame), range, description)
+      guard output.count <= FurtherTracks.maximumSampleCount else { return false }
     }
+    return true
+  }
+
+  /// The frames of a sample that a mapping plays.
+  private struct Part {
+    let sample: Range<Rational>
+    let frameDuration: Rational
+    /// The times between which frames play.
+    private let (start, end): (Rational, Rational)
+    private let isHold: Bool
+    /// The time by which stored times may differ from the exact boundaries of frames.
+    private let tolerance: Rational
+
+    init(sample: Range<Rational>, _ mapping: PlaybackMapping, _ frameDuration: Rational) {
+      (self.sample, self.frameDuration) = (sample, frameDuration)
+      (start, end) = (mapping.sourceStart, mapping.sourceEnd)
+      isHold = mapping.motion == .hold
+      tolerance = min(Rational(1, over: 1_000), frameDuration / 4)
+    }
+
+    /// The numbers of the frames, with neighbors that do not play; nil if they are too many.
+    func frames() throws -> Range<Int64>? {
+      func frame(_ time: Rational, _ rounding: TimeRounding) throws -> Int128 {
+        try ((time - sample.lowerBound) / frameDuration).rounded(rounding)
+      }
+      // A hold of the instant before a frame shows the frame before that.
+      let margin: Int128 = isHold ? 1 : 0
+      let first = max(0, try frame(start, .towardNegativeInfinity) - margin)
+      let last = try frame(min(end, sample.upperBound), .towardPositiveInfinity) + margin
+      guard max(first, last) < 1 << 62, last - first <= Int128(FurtherTracks.maximumSampleCount)
+      else {
+        return nil
+      }
+      var frames = Int64(first)..<Int64(max(first, last))
+      // Stored times are rounded, so that the frame before the first one seems to play for an instant.
+      if !isHold, frames.count > 1, isShort(boundary(frames.lowerBound + 1) - start) {
+        frames = frames.lowerBound + 1..<frames.upperBound
+      }
+      if !isHold, frames.count > 1, isShort(end - boundary(frames.upperBound - 1)) {
+        frames = frames.lowerBound..<frames.upperBound - 1
+      }
+      return frames
+    }
+
+    /// The time range of a frame in the source; a boundary that differs a little from a cut is at the cut.
+    func range(of frame: Int64) -> Range<Rational> {
+      let (lower, upper) = (snapped(boundary(frame)), snapped(boundary(frame + 1)))
+      return min(lower, upper)..<upper
+    }
+
+    private func boundary(_ frame: Int64) -> Rational {
+      min(sample.lowerBound + frameDuration * Rational(frame), sample.upperBound)
+    }
+
+    private func snapped(_ time: Rational) -> Rational {
+      if isHold { return time }
+      if isShort(time - start) { return start }
+      return isShort(end - time) && time < sample.upperBound ? end : time
+    }
+
+    private func isShort(_ time: Rational) -> Bool { time > 0 && time < tolerance }
   }
 
   private func append(
-    to output: inout [FurtherTracks.Sample], _ number: UInt32, _ frame: Int64, _ start: Rational,
-    _ end: Rational, _ range: MappedRange, _ description: Int, countsOn: Bool = false
+    to output: inout [FurtherTracks.Sample], _ number: UInt32, _ frame: Int64,
+    _ time: Range<Rational>, _ range: MappedRange, _ description: Int, countsOn: Bool = false
   ) throws {
-    guard start < end, let ticks = try range.ticks(from: start, to: end), !ticks.isEmpty else {
-      return
-    }
+    guard !time.isEmpty,
+      let ticks = try range.ticks(from: time.lowerBound, to: time.upperBound), !ticks.isEmpty
+    else { return }
     let shown = number &+ UInt32(truncatingIfNeeded: frame)
     let length = frameDuration * Rational(Int64(range.timescale))
     var next = ticks.lowerBound
     for part in 1... as PartialRangeFrom<Int64> where next < ticks.upperBound {
+      guard output.count <= FurtherTracks.maximumSampleCount else { return }
       let stop = try (length * Rational(part)).rounded(.halfAwayFromZero)
       let whole = ticks.lowerBound + max(part, Int64(clamping: stop))
       let until = countsOn ? ticks.upperBound : min(whole, ticks.upperBound)

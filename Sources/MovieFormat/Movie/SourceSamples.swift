@@ -20,7 +20,7 @@ package struct SourceSamples: Sendable {
   }
 
   /// The samples in decoding order.
-  package let samples: [Sample]
+  package private(set) var samples: [Sample]
   /// The time in seconds by which the edit list shifts the samples.
   package private(set) var shift = Rational.zero
   /// The end of the track in the movie in seconds, according to the edit list; nil if it states none.
@@ -64,6 +64,12 @@ package struct SourceSamples: Sendable {
     self.samples = samples
     isIntraOnly = table.first(BoxType.syncSamples, in: bytes) == nil
     readEdits(track, movieTimescale: movieTimescale, timescale: timescale, in: bytes)
+  }
+
+  /// Drops the first sample that ends beyond the end of a truncated file, and all later ones.
+  package mutating func keepFirst(within fileBytes: Int64) {
+    samples = Array(
+      samples.prefix { $0.position >= 0 && $0.position <= fileBytes - Int64($0.byteCount) })
   }
 
   /// Reads the edit list: an entry without media delays the track, and the next entry states where the media

@@ -10,6 +10,8 @@ package struct SourceTracks {
   package let file: OpenFile
   /// The number of tracks.
   package var count: Int { boxes.count }
+  /// The size of the file in bytes.
+  package var byteCount: Int64 { fileBytes }
 
   private let bytes: [UInt8]
   private let boxes: [Box]
