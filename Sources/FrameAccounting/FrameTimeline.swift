@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+
 /// Converts the sequence numbers and timestamps of frames into numbers of frame periods.
 ///
 /// Neither source is reliable. A counter may count a frame twice, skip numbers, or show a gap one
