@@ -60,6 +60,9 @@ package struct FrameAccount {
   private var hasBegun = false
   /// The step of timestamps before the last pause or reconnection, in microseconds.
   private var quantumBefore: Double?
+  /// The time of the camera's pauses before the last pause or reconnection of the take, in
+  /// microseconds.
+  private var pausedBefore: Int64 = 0
   /// The clock for the times in the file: zero at the first stored frame, and stopped during
   /// pauses.
   package private(set) var clock = PausableClock()
@@ -89,7 +92,9 @@ package struct FrameAccount {
   /// Nil for fewer than two frames.
   package var measuredFrameRate: Rational? {
     guard periodsBetween > 0 else { return nil }
-    return Rational(Int128(periodsBetween) * 1_000_000, over: microsecondsBetween).ifValid
+    // The camera made no frames in its pauses, and lost none.
+    let elapsed = microsecondsBetween - Int128(pausedBefore &+ timeline.pausedMicroseconds)
+    return Rational(Int128(periodsBetween) * 1_000_000, over: elapsed).ifValid
   }
 
   /// The step of the driver's timestamps, or nil if none is apparent.
@@ -166,6 +171,7 @@ package struct FrameAccount {
 
   private mutating func startTimeline() {
     quantumBefore = timeline.quantum ?? quantumBefore
+    pausedBefore &+= timeline.pausedMicroseconds
     timeline = FrameTimeline(period: granted, trustsCounter: trustsCounter)
     (last, lastStep) = (nil, nil)
     // The driver counts the frames of a pause too, and starts to count anew after a reconnection.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
+
 /// Converts the sequence numbers and timestamps of frames into numbers of frame periods.
 ///
 /// Neither source is reliable. A counter may count a frame twice, skip numbers, or show a gap one
@@ -51,6 +53,9 @@ struct FrameTimeline {
   var period: Double { grid.period }
   /// The step of the driver's timestamps in microseconds, or nil if none is apparent.
   var quantum: Double? { trustsCounter ? nil : grid.quantum }
+
+  /// The total time of the camera's pauses in microseconds.
+  private(set) var pausedMicroseconds: Int64 = 0
 
   private var grid: PeriodTracker
   private var pending: [Reading] = []
@@ -121,6 +126,9 @@ struct FrameTimeline {
     if let changed = grid.changedPeriod(of: pending, after: last.reading) {
       grid.restart(period: changed, after: last)
     } else if grid.hasPaused(before: pending, after: last.reading) {
+      pausedMicroseconds &+=
+        pending[0].microseconds &- last.reading.microseconds
+        &- Int64(saturating: grid.period.rounded())
       pending[0].isClockJump = true
     }
     var search = SlotAssignment(grid: grid)

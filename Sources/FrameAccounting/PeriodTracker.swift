@@ -62,7 +62,7 @@ struct PeriodTracker {
   var quantum: Double? {
     window?.quantum
       ?? TimestampQuantum(history.intervals(), granted: granted).flatMap {
-        $0.isAssumed ? nil : $0.microseconds
+        $0.isFrequent ? $0.microseconds : nil
       }
   }
 

@@ -13,6 +13,10 @@ struct TimestampQuantum {
   let microseconds: Double
   /// Whether all intervals are equal, so that the step may be a fraction of the interval.
   let isAssumed: Bool
+  /// Whether at least a tenth of the intervals differ by the step from most of them.
+  ///
+  /// A few late frames may also differ by multiples of a short step.
+  let isFrequent: Bool
 
   /// The number of intervals without which no step is estimated.
   private static let minimumCount = 12
@@ -43,7 +47,7 @@ struct TimestampQuantum {
     let sorted = intervals.sorted()
     guard let smallest = Self.distances(between: sorted).min() else {
       guard let step = Self.assumed(from: sorted, granted: period) else { return nil }
-      (microseconds, isAssumed) = (step, true)
+      (microseconds, isAssumed, isFrequent) = (step, true, false)
       return
     }
     // The step is fitted to all intervals, which must be multiples of it.
@@ -63,16 +67,19 @@ struct TimestampQuantum {
       !Self.isLoss(step, sorted, granted: period)
     else { return nil }
     (microseconds, isAssumed) = (step, false)
+    let median = Double(sorted[sorted.count / 2])
+    isFrequent = sorted.count { abs(Double($0) - median) > step / 2 } * 10 >= sorted.count
   }
 
-  /// Whether intervals that differ by about one period are those of a camera that lost frames.
+  /// Whether intervals that differ by about one period are those of a camera that loses frames or
+  /// delivers them late.
   ///
-  /// The shortest intervals are then one granted period. If the driver rounds times, they are not.
+  /// Most intervals are then one granted period. If the driver rounds times, they are not.
   private static func isLoss(_ step: Double, _ sorted: [Int64], granted period: Double) -> Bool {
-    let short = sorted.prefix { Double($0) < Double(sorted[0]) + step / 2 }
-    guard abs(step / period - 1) < 0.25, let last = short.last else { return false }
-    let mean = Double(short.reduce(0, +)) / Double(short.count)
-    return abs(mean - period) <= crystals * period + Double(last - short[0]) / 4
+    guard abs(step / period - 1) < 0.25 else { return false }
+    let median = Double(sorted[sorted.count / 2])
+    let middle = Double(sorted[sorted.count * 3 / 4] - sorted[sorted.count / 4])
+    return abs(median - period) <= crystals * period + min(middle, 2 * shortest)
   }
 
   /// The distances between neighbouring groups of intervals, in microseconds.

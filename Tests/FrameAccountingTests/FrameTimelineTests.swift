@@ -127,7 +127,8 @@ struct FrameTimelineTests {
   func `Frames get their true capture numbers despite all faults`(seed: Int) {
     var random = SeededGenerator(seed: UInt64(1_000 + seed))
     let reported = ReportedFrames(
-      count: 20_000, period: 1e6 / 240, jitter: 0.3, faults: ReportedFrames.Fault.allCases,
+      count: 20_000, period: 1e6 / 240, jitter: seed % 4 < 2 ? 0.3 : 0,
+      faults: ReportedFrames.Fault.allCases,
       every: 8...40, start: seed % 2 == 0 ? 0 : .max - 5_000, random: &random)
     let assigned = reported.assigned(negotiated: 1e6 / 240)
     let wrong = zip(assigned, reported.periods).enumerated().first { $1.0 != $1.1 }

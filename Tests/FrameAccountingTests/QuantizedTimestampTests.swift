@@ -112,4 +112,33 @@ struct QuantizedTimestampTests {
     for index in 400..<900 { take.readings[index].microseconds += Int64(pause) }
     #expect(assigned(take, granted: rate).numbers == take.numbers)
   }
+
+  @Test func `A pause of the camera does not change the measured rate`() throws {
+    var account = FrameAccount(frameRate: FrameRate(120), trustsCounter: false) { 1_000_000 }
+    for index in 0..<480 {
+      let pause: Int64 = index < 300 ? 0 : 30_000
+      account.record(
+        FrameObservation(
+          sequence: UInt32(index), microseconds: 1_000_000 + Int64(index) * 25_000 / 3 + pause))
+    }
+    account.close(FrameAccount.End())
+    #expect(account.ledger.dropped == 0)
+    #expect(account.ledger.isBalanced)
+    let measured = try #require(account.measuredFrameRate).doubleValue
+    #expect(abs(measured / 120 - 1) < 0.0002)
+    #expect(account.timestampQuantum == nil)
+  }
+
+  @Test func `An account reports the step of coarse timestamps`() throws {
+    var account = FrameAccount(frameRate: FrameRate(240), trustsCounter: false) { 1_000_000 }
+    let take = QuantizedCamera(rate: 240, quantum: 4_000, count: 600, seed: 1).take()
+    for reading in take.readings {
+      account.record(
+        FrameObservation(sequence: reading.sequence, microseconds: reading.microseconds))
+    }
+    account.close(FrameAccount.End())
+    #expect(account.ledger.dropped == 0)
+    let step = try #require(account.timestampQuantum)
+    #expect(abs(step.wholeNanoseconds - 4_000_000) < 40_000)
+  }
 }
