@@ -66,7 +66,7 @@ for name in "${names[@]}"; do
   case $name in
     frame)
       plant "one frame lost without a report" Sources/Recording/Pipeline/TakeWriter.swift \
-        's/^    try append(bytes, sample, parameters)$/    if storedCount != 37 { try append(bytes, sample, parameters) }/' \
+        's/^    try append(bytes, sample)$/    if storedCount != 37 { try append(bytes, sample) }/' \
         SlowMotionTests 'painted|frames'
       ;;
     tone)

@@ -45,12 +45,10 @@ public struct Asset: Sendable {
   private(set) var givenCaptureFrameRate: FrameRate?
   /// The index beside the file and its use; nil unless it was requested.
   public internal(set) var keptIndex: KeptIndex?
-  /// Descriptions of the tracks that are neither the video track nor the audio track.
-  ///
-  /// An export leaves these tracks out.
-  package var otherTracks: [String] {
+  /// The tracks that are neither the video track nor the audio track, without the titles of chapters.
+  package var otherTracks: [TrackFormat] {
     let taken = [videoTrack?.format.index, audioTrack?.format.index]
-    return tracks.map(\.format).filter { !taken.contains($0.index) }.compactMap(\.otherName)
+    return tracks.map(\.format).filter { !taken.contains($0.index) && $0.otherName != nil }
   }
 
   /// The readable part of a truncated file, whose index or header describes more than the file
@@ -200,7 +198,7 @@ public struct Asset: Sendable {
   }
 
   /// The time of the asset's time zero on the file's own time axis, in seconds.
-  var origin: Rational {
+  package var origin: Rational {
     if let videoTrack { return videoTrack.origin }
     guard let audioTrack else { return .zero }
     return Rational(Int128(audioTrack.originSample), over: Int128(audioTrack.sampleRate))

@@ -125,20 +125,3 @@ extension WholeFile {
     failure.renamed(from: writtenPath, to: target)
   }
 }
-
-// Names that the writers of movies still use for ``CallFailure``. They go with those writers.
-
-extension CallFailure {
-  package init(_ failure: CallFailure) { self = failure }
-
-  /// The code that FFmpeg uses for the failure.
-  var code: Int32 { number > 0 ? -number : number }
-  package var isDiskFull: Bool { kind == .diskFull }
-  package var isCancelled: Bool { kind == .cancelled }
-
-  package static func converting<Result: ~Copyable>(
-    _ work: () throws(CallFailure) -> Result
-  ) throws(CallFailure) -> Result {
-    try work()
-  }
-}

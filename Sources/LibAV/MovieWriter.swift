@@ -35,6 +35,7 @@ package struct MovieWriter: ~Copyable {
     let format: TrackMuxer.Format
     /// The sample descriptions of the source, which replace that of the muxer; empty for none.
     let descriptions: [SampleDescription]
+    let references: [MovieTrack.Reference]
     /// The time of an earlier packet that the muxer stores together with the next one.
     var pending: (dts: Int64, duration: Int64)?
     /// The decode time of the last packet that the muxer was given, in its ticks.
@@ -45,6 +46,8 @@ package struct MovieWriter: ~Copyable {
   private let settings: Settings
   private let file: OpenFile
   private var tracks: [Track] = []
+  /// The tracks that are copied sample by sample, which follow the others in the file.
+  private var copiedTracks: [MovieTrack] = []
   private let sources: [OpenFile]
   private var movie: MovieFileWriter?
 
@@ -59,9 +62,7 @@ package struct MovieWriter: ~Copyable {
   package init(
     path: String, settings: Settings, copying sources: [OpenFile] = []
   ) throws(CallFailure) {
-    file = try CallFailure.converting { () throws(CallFailure) in
-      try RandomAccessFile(opening: path).file
-    }
+    file = try RandomAccessFile(opening: path).file
     (self.path, self.settings, self.sources) = (path, settings, sources)
   }
 
@@ -75,18 +76,28 @@ package struct MovieWriter: ~Copyable {
   ///   - sideData: Side data for all frames. Kinds that the container does not support are omitted.
   ///   - descriptions: The sample descriptions of a source in the same container, which are stored
   ///     unchanged. Without them, one is made from the parameters.
+  ///   - references: References to other tracks by their index in this file.
   /// - Returns: The index of the track.
   /// - Throws: `CallFailure` if the container does not support the codec, or if memory is unavailable.
   package mutating func addTrack(
     _ parameters: CodecParameters, timescale: Int32, metadata: [String: String] = [:],
     displayMatrix: [Int32] = [], sideData: [TrackSideData] = [],
-    descriptions: [SampleDescription] = []
+    descriptions: [SampleDescription] = [], references: [MovieTrack.Reference] = []
   ) throws(CallFailure) -> Int {
     var format = TrackMuxer.Format(parameters, in: settings.container, timescale: timescale)
     (format.metadata, format.displayMatrix, format.sideData) = (metadata, displayMatrix, sideData)
     let muxer = try TrackMuxer(format, path: path)
-    tracks.append(Track(muxer: muxer, format: format, descriptions: descriptions))
+    tracks.append(
+      Track(muxer: muxer, format: format, descriptions: descriptions, references: references))
     return tracks.count - 1
+  }
+
+  /// Adds a track whose samples are written by ``append(_:_:)``, after all tracks of packets.
+  ///
+  /// - Returns: The index of the track.
+  package mutating func addTrack(copying track: MovieTrack) -> Int {
+    copiedTracks.append(track)
+    return tracks.count + copiedTracks.count - 1
   }
 
   /// Starts the file.
@@ -106,13 +117,14 @@ package struct MovieWriter: ~Copyable {
         end: av_rescale($0.end, Int64(settings.movieTimescale), Int64(settings.chapterTimescale)))
     }
     if let count = settings.frontIndexCount { layout.frontIndexBytes = frontIndexBytes(count) }
-    let described = tracks.map {
-      MovieTrack(unfinished: $0.format, timescale: $0.muxer.timescale)
-    }
+    let described =
+      tracks.map { track in
+        var unfinished = MovieTrack(unfinished: track.format, timescale: track.muxer.timescale)
+        unfinished.references = track.references
+        return unfinished
+      } + copiedTracks
     let (file, sources) = (file, sources)
-    do throws(CallFailure) {
-      movie = try MovieFileWriter(file, tracks: described, settings: layout, copying: sources)
-    } catch { throw CallFailure(error) }
+    movie = try MovieFileWriter(file, tracks: described, settings: layout, copying: sources)
   }
 
   /// The space to reserve for the index of `count` packets, in bytes.
@@ -124,9 +136,13 @@ package struct MovieWriter: ~Copyable {
       sum + 4_096 + 2 * track.format.parameters.extradata.count
         + track.descriptions.reduce(0) { $0 + $1.bytes.count }
     }
+    let copied = copiedTracks.reduce(0) { sum, track in
+      sum + 4_096 + track.extras.count + track.mediaHeader.count
+        + track.descriptions.reduce(0) { $0 + $1.bytes.count }
+    }
     // Chapters are stored twice, as a list and as a text track.
     let chapters = settings.chapters.reduce(0) { $0 + 128 + 2 * $1.title.utf8.count }
-    return count * 48 + tags + chapters + headers + 16_384
+    return count * 48 + tags + chapters + headers + copied + 16_384
   }
 
   /// Writes a packet with the given times, in ticks of its track.
@@ -166,9 +182,19 @@ package struct MovieWriter: ~Copyable {
     }
     tracks[track].pending = nil
     sample.count = stored.count
-    do throws(CallFailure) { try movie?.append(stored.bytes, sample) } catch {
-      throw CallFailure(error)
+    try movie?.append(stored.bytes, sample)
+  }
+
+  /// Writes a sample of a track that is copied sample by sample, with times in ticks of that track.
+  ///
+  /// - Throws: `CallFailure` as ``write(_:track:pts:dts:duration:description:)`` does.
+  package mutating func append(
+    _ bytes: [UInt8], _ sample: MovieFileWriter.Sample
+  ) throws(CallFailure) {
+    let result = bytes.withUnsafeBytes { bytes in
+      Result { () throws(CallFailure) in try movie?.append(bytes, sample) }
     }
+    try result.get()
   }
 
   /// Copies a packet from a source file without reading the packet.
@@ -261,7 +287,7 @@ package struct MovieWriter: ~Copyable {
   /// Converts the error of a file operation; a source that ends too early is invalid.
   private static func failure(_ error: CallFailure) -> CallFailure {
     error.operation == "read all packets of"
-      ? CallFailure(error.operation, error.subject, code: CFFmpeg_INVALIDDATA) : CallFailure(error)
+      ? CallFailure(error.operation, error.subject, code: CFFmpeg_INVALIDDATA) : error
   }
 }
 

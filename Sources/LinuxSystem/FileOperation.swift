@@ -68,21 +68,3 @@ extension CallStage {
     .cancelled: Row(.cancelled, "start the reader of the pipe first"),
   ]
 }
-
-// Names that the writers of movies still use for ``CallFailure``. They go with those writers.
-package typealias FileCreationError = CallFailure
-
-extension CallFailure {
-  package init(path: String, errorNumber: Int32, isWriting: Bool = false) {
-    self = isWriting ? .writing(path, errorNumber) : .creating(path, errorNumber)
-  }
-
-  package var errorNumber: Int32 { number }
-  package var message: String { description }
-  package var isNameTaken: Bool { kind == .nameTaken }
-  package var isBusy: Bool { kind == .busy }
-}
-
-extension MediaError {
-  package init(_ failure: CallFailure) { self.init(creating: failure) }
-}

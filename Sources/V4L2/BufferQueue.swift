@@ -361,3 +361,165 @@ extension CropRectangle {
       left: rectangle.left, top: rectangle.top, width: rectangle.width, height: rectangle.height)
   }
 }
+
+/// The mapped memory of one driver buffer and, for several planes, the memory into which they are
+/// copied.
+struct MappedBuffer {
+  private let planes: [UnsafeMutableRawBufferPointer]
+  /// The number of bytes to copy from each plane.
+  ///
+  /// Empty for a single plane, which is used in place.
+  private let joined: [Int]
+  private let joinedMemory: UnsafeMutableRawBufferPointer
+
+  /// Maps a buffer: `VIDIOC_QUERYBUF`, then mmap(2) for each plane.
+  ///
+  /// - Throws: ``CallFailure`` with the operation `.mapBuffer`.
+  init(
+    _ index: UInt32, of device: borrowing VideoDevice, joining: [Int]
+  ) throws(CallFailure) {
+    let (result, extents) = device.ask(CVideo4Linux_VIDIOC_QUERYBUF, buffer: index) {
+      (result, _, planes) -> (CInt, [(length: Int, offset: Int64)]) in
+      (result, planes.map { (Int($0.length), Int64($0.m.mem_offset)) })
+    }
+    try CallFailure.check(result, .mapBuffer, device.path)
+    // A single plane is not copied. For several planes, `joining` must contain one size for each
+    // plane.
+    guard extents.count == max(1, joining.count), joining.allSatisfy({ $0 >= 0 }) else {
+      throw CallFailure(.mapBuffer, device.path, code: ENOTSUP)
+    }
+    var planes: [UnsafeMutableRawBufferPointer] = []
+    do throws(CallFailure) {
+      for position in extents {
+        planes.append(try device.map(length: position.length, offset: position.offset))
+      }
+    } catch {
+      for plane in planes { device.calls.unmap(plane) }
+      throw error
+    }
+    self.planes = planes
+    joined = joining.count > 1 ? joining : []
+    joinedMemory =
+      joined.isEmpty
+      ? UnsafeMutableRawBufferPointer(start: nil, count: 0)
+      : .allocate(byteCount: max(1, joined.reduce(0, +)), alignment: 64)
+  }
+
+  /// Releases the memory.
+  ///
+  /// Call this exactly once.
+  func unmap(_ calls: any VideoSystemCalls) {
+    for plane in planes { calls.unmap(plane) }
+    joinedMemory.deallocate()
+  }
+
+  /// The driver's memory that contains the frames, or nil if frames are copied out of several
+  /// planes.
+  var frameMemory: UnsafeRawBufferPointer? {
+    joined.isEmpty ? planes.first.map { UnsafeRawBufferPointer($0) } : nil
+  }
+
+  /// The memory mapped from the driver.
+  var mapped: [UnsafeMutableRawBufferPointer] { planes }
+
+  /// The maximum size of a frame in bytes.
+  var capacity: Int { joined.isEmpty ? planes.first?.count ?? 0 : joinedMemory.count }
+
+  /// Returns the frame as one contiguous buffer, into which several planes are copied.
+  ///
+  /// If a plane has fewer bytes than expected, the frame ends after them. The caller then sees that
+  /// the frame is too short.
+  func frame(_ answers: UnsafeBufferPointer<v4l2_plane>) -> UnsafeRawBufferPointer {
+    guard !joined.isEmpty else {
+      guard let plane = planes.first, let answer = answers.first else {
+        return UnsafeRawBufferPointer(start: nil, count: 0)
+      }
+      return answer.payload(in: UnsafeRawBufferPointer(plane))
+    }
+    var end = 0
+    for index in joined.indices where index < answers.count {
+      let payload = answers[index].payload(in: UnsafeRawBufferPointer(planes[index]))
+      let count = min(joined[index], payload.count)
+      UnsafeMutableRawBufferPointer(rebasing: joinedMemory[end...])
+        .copyMemory(from: UnsafeRawBufferPointer(rebasing: payload.prefix(count)))
+      end += count
+      guard count == joined[index] else { break }
+    }
+    return UnsafeRawBufferPointer(rebasing: joinedMemory.prefix(end))
+  }
+}
+
+/// The two V4L2 buffer APIs, single-planar and multi-planar.
+///
+/// All other code works with planes; a single-planar buffer has one plane. Only this file handles
+/// how the requests of the two APIs differ.
+package enum BufferKind: Hashable, Sendable {
+  /// One memory block for each buffer, described by the `v4l2_buffer` itself.
+  case singlePlanar
+  /// One or more memory blocks for each buffer, each described by a `v4l2_plane`.
+  case multiPlanar
+
+  /// The `V4L2_BUF_TYPE_…` value for requests with this buffer API.
+  var type: UInt32 {
+    switch self {
+    case .singlePlanar: V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+    case .multiPlanar: V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE.rawValue
+    }
+  }
+}
+
+extension VideoDevice {
+  /// Makes a buffer request and passes the result to a closure, without allocating memory.
+  ///
+  /// - Parameters:
+  ///   - request: `VIDIOC_QUERYBUF`, `VIDIOC_QBUF` or `VIDIOC_DQBUF`.
+  ///   - index: The buffer index. `VIDIOC_DQBUF` ignores it.
+  ///   - read: Receives the result (a value or a negative errno), the buffer and its planes. The
+  ///     planes are valid only inside the closure, and only after success.
+  /// - Returns: The result of `read`.
+  borrowing func ask<Answer>(
+    _ request: UInt, buffer index: UInt32,
+    _ read: (CInt, v4l2_buffer, UnsafeBufferPointer<v4l2_plane>) -> Answer
+  ) -> Answer {
+    var buffer = v4l2_buffer()
+    buffer.index = index
+    buffer.type = bufferType
+    buffer.memory = V4L2_MEMORY_MMAP.rawValue
+    switch capabilities.bufferKind {
+    case .singlePlanar:
+      let result = control(request, &buffer)
+      var plane = v4l2_plane()
+      plane.bytesused = buffer.bytesused
+      plane.length = buffer.length
+      plane.m.mem_offset = buffer.m.offset
+      return withUnsafePointer(to: plane) {
+        read(result, buffer, UnsafeBufferPointer(start: $0, count: 1))
+      }
+    case .multiPlanar:
+      let space = Int(VIDEO_MAX_PLANES)
+      return withUnsafeTemporaryAllocation(of: v4l2_plane.self, capacity: space) { planes in
+        planes.initialize(repeating: v4l2_plane())
+        buffer.m.planes = planes.baseAddress
+        buffer.length = UInt32(space)
+        let result = control(request, &buffer)
+        // The array of planes has space for the maximum number. The driver returns the actual
+        // number.
+        let count = min(space, Int(buffer.length))
+        return read(result, buffer, UnsafeBufferPointer(rebasing: planes.prefix(count)))
+      }
+    }
+  }
+}
+
+extension v4l2_plane {
+  /// The bytes of the frame in the plane's memory, without any part that lies outside the mapped
+  /// memory.
+  ///
+  /// `bytesused` counts from the start of the memory and includes the header of `data_offset`
+  /// bytes, so the header is skipped.
+  func payload(in memory: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+    let end = min(memory.count, Int(bytesused))
+    let start = min(end, Int(data_offset))
+    return UnsafeRawBufferPointer(rebasing: memory[start..<end])
+  }
+}

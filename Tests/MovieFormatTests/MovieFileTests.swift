@@ -18,7 +18,7 @@ struct MovieFileTests {
         _ = try MovieFile(creating: path, overwrites: overwrites)
       }
       #expect(error?.kind == (overwrites ? .busy : .nameTaken))
-      #expect(error?.message.contains("a.mov") == true)
+      #expect(error?.subject.contains("a.mov") == true)
     }
     #expect(FileLock.isHeld(on: path))
     #expect(try bytes(of: path) == EmptyMovie.bytes)

@@ -117,23 +117,16 @@ struct DroppableFrameTests {
 
   /// Writes a take without finishing it.
   private static func writeUnfinished(_ path: String, camera: ScriptedCamera, frames: Int) throws {
-    try Data(EmptyMovie.bytes).write(to: URL(fileURLWithPath: path))
-    let delivery = try FrameDelivery(
-      layout: .compressed(.mjpeg), width: camera.width, height: camera.height)
-    let base = camera.base
-    var writer = TakeWriter(
-      into: try RandomAccessFile(opening: path).file,
-      plan: .encode(.h264, referenceInterval: 4), delivery: delivery, frameRate: camera.rate,
-      audio: nil, audioCodec: .aac,
-      account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { base },
-      makeMetadata: camera.metadata(switchedOn: base)
-    )
+    let configuration = try camera.configuration(.h264, to: path) { $0.referenceFrameInterval = 4 }
+    var writer = TakeWriter(configuration, into: try configuration.settings.makeFile())
     for (number, image) in try camera.images(0..<frames).enumerated() {
       try image.withUnsafeBytes { bytes in
-        _ = try writer.store(
+        _ = writer.store(
           QueuedFrame(observation: try camera.observation(Int64(number)), bytes: bytes))
       }
     }
+    let isOver = writer.isOver
+    #expect(!isOver)
   }
 
   @Test func `Fragments of a growing file mark the non-reference frames`() throws {

@@ -187,12 +187,12 @@ struct MicrophoneTakeTests {
     var settings = RecordingSettings(path: scratch.file("take.mov"))
     (settings.audioCodec, settings.isBurst) = (.pcm, isBurst)
     let control = CaptureControl()
-    let take = MovieTake(
+    let configuration = TakeConfiguration(
       input: input, settings: settings,
       plan: try VideoPipelinePlan(.automatic, for: input.delivery),
       control: control, audio: TakeAudio(feed: feed, device: "card", known: nil),
       beginsWithStream: true)
-    let queue = try take.makeQueue()
+    let queue = try configuration.makeQueue()
     let sink = TakeSink(
       limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
     var pump = CaptureLoop(
@@ -202,13 +202,12 @@ struct MicrophoneTakeTests {
     try pump.start()
     _ = pump.run()
     // The session continues while a slow disk stores the queued frames.
-    let report = try take.write(
-      from: queue, of: sink,
-      into: MovieFile(creating: settings.path, overwrites: false),
-      TakeFiles(nil, of: take, inbox: TakeInbox(), verification: nil)
+    let files = try Take(configuration).write(
+      from: Reconnection.Stream(sink: sink, queue: queue), into: settings.makeFile()
     ) { event in
-      if case .progress = event { deliver(blocks: 20) }
-    }.report
+      if case .file(.progress) = event { deliver(blocks: 20) }
+    }.report.files
+    let report = try #require(files.first)
     #expect(position > 48_000 * 14, "\(position)")
     #expect(report.problem == nil && report.ledger.stored == 150)
     #expect(report.audio?.gaps == [] && report.audio?.sampleCount == 72_000)

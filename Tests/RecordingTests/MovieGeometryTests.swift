@@ -97,28 +97,22 @@ struct MovieGeometryTests {
     let scratch = try Scratch()
     let path = scratch.file("killed.mov")
     let camera = try ScriptedCamera(240)
-    let input = try #require(
-      try camera.session(ScriptedDriver([])).inputs.first as? DeviceInput)
+    var configuration = try camera.configuration(to: path)
+    let input = configuration.input
     let output = MovieFileOutput(settings: RecordingSettings(path: path))
     defer { withExtendedLifetime(output) {} }
     let connection = CaptureConnection(input, output, .video)
     try connection.setVideoRotationAngle(90)
     try input.setVideoZoomFactor(1)
     try connection.setVideoScaleAndCropFactor(2)
-    try Data(EmptyMovie.bytes).write(to: URL(fileURLWithPath: path))
+    configuration.geometry = connection.geometry
     do {
-      var writer = TakeWriter(
-        into: try RandomAccessFile(opening: path).file, plan: .copy(.mjpeg),
-        delivery: input.delivery, frameRate: camera.rate, audio: nil, audioCodec: .aac,
-        geometry: connection.geometry,
-        account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { 0 },
-        makeMetadata: camera.metadata(switchedOn: 0)
-      )
+      var writer = TakeWriter(configuration, into: try configuration.settings.makeFile())
       for (number, image) in try camera.images(0..<60).enumerated() {
         var observation = try camera.observation(Int64(number))
         observation.outcome = .taken
-        try image.withUnsafeBytes {
-          _ = try writer.store(QueuedFrame(observation: observation, bytes: $0))
+        image.withUnsafeBytes {
+          _ = writer.store(QueuedFrame(observation: observation, bytes: $0))
         }
       }
       #expect(try aperture(of: path) == .init(width: Rational(64), height: Rational(48)))

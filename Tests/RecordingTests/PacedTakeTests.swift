@@ -6,7 +6,9 @@ import OvercrankAssets
 import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
+import OvercrankLinuxSystem
 import OvercrankMediaCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -180,6 +182,51 @@ import Testing
       #expect(abs((numbers.first ?? -9) - first) <= 1, "\(numbers.first ?? -1) \(first)")
       #expect(clip.ledger.dropped == 0 && clip.ledger.stored == Int64(numbers.count))
     }
+  }
+
+  @Test func `The ring is readable while the capture waits for a trigger`() throws {
+    let scratch = try Scratch()
+    var settings = RecordingSettings(path: scratch.file("clip.mov"))
+    settings.limit = CaptureLimit(frameCount: 1_200)
+    let session = try session("synthetic:128x96@240?pace=max", "/mjpg")
+    let output = try MovieFileOutput(session: session, settings: settings)
+    let triggers = TriggerSettings(
+      preDuration: MediaTime(1, over: 2), postDuration: MediaTime(1, over: 10))
+    let wholeCount = Atomic<Int>(0)
+    let damagedCount = Atomic<Int>(0)
+    let lastNumber = Atomic<Int>(0)
+    var reader: BlockingThread?
+    let report = try output.record(on: triggers) { event in
+      guard case .waiting = event, let ring = output.ring else { return }
+      #expect(ring.delivery.layout == .compressed(.mjpeg) && ring.delivery.width == 128)
+      reader = try? BlockingThread {
+        let check = FrameIntegrityCheck(byteCount: nil, isJPEG: true)
+        var number = 0
+        while true {
+          let reading = ring.frames.withFrame(number) { frame in
+            frame.observation.sequence == UInt32(number) && check.holds(frame.bytes)
+          }
+          switch reading {
+          case .frame(let isWhole):
+            if isWhole {
+              wholeCount.add(1, ordering: .relaxed)
+            } else {
+              damagedCount.add(1, ordering: .relaxed)
+            }
+            number += 1
+          case .released(let oldest): number = oldest
+          case .notArrived: sched_yield()
+          case .ended: return lastNumber.store(number, ordering: .relaxed)
+          }
+        }
+      }
+    }
+    try #require(reader).join()
+    #expect(report.ledger.expected == 1_200 && report.ledger.evicted == 1_200)
+    #expect(wholeCount.load(ordering: .relaxed) > 0)
+    #expect(damagedCount.load(ordering: .relaxed) == 0)
+    #expect(lastNumber.load(ordering: .relaxed) == 1_200)
+    #expect(output.ring == nil)
   }
 
   @Test func `A small ring buffer keeps the latest frames at maximum pace`()

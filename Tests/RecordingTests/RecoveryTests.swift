@@ -2,10 +2,12 @@
 
 import Foundation
 import OvercrankAssets
+import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -29,31 +31,22 @@ struct RecoveryTests {
     audio: Bool = false
   ) throws -> UnfinishedTake {
     let path = scratch.file("left.mov")
-    try Data(EmptyMovie.bytes).write(to: URL(fileURLWithPath: path))
-    let delivery = try FrameDelivery(
-      layout: .compressed(.mjpeg), width: camera.width, height: camera.height)
-    let base = camera.base
+    let configuration = try camera.configuration(
+      .passthrough, to: path, audio: audio ? try camera.audio(in: scratch) : nil)
+    configuration.control.switchedOn.store(camera.base - 10_000, ordering: .relaxed)
     var unfinished = UnfinishedTake(bytes: [])
     do {
-      var writer = TakeWriter(
-        into: try RandomAccessFile(opening: path).file,
-        plan: try VideoPipelinePlan(.passthrough, for: delivery),
-        delivery: delivery,
-        frameRate: camera.rate, audio: audio ? try camera.audio(in: scratch) : nil,
-        audioCodec: .aac,
-        account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { base - 10_000 },
-        makeMetadata: camera.metadata(switchedOn: base - 10_000)
-      )
+      var writer = TakeWriter(configuration, into: try configuration.settings.makeFile())
       for case .frameWithBytes(let frame, let image) in steps {
         var observation = frame
         observation.arrival += 500
         observation.outcome = image.count < 100 ? .corrupt : .taken
-        try image.withUnsafeBytes { bytes in
-          _ = try writer.store(QueuedFrame(observation: observation, bytes: bytes))
+        image.withUnsafeBytes { bytes in
+          _ = writer.store(QueuedFrame(observation: observation, bytes: bytes))
         }
         guard image.count >= 100 else { continue }
         unfinished.frames.append(frame)
-        unfinished.ends.append(Int(writer.byteCount))
+        unfinished.ends.append(Int(writer.progress(queueFill: 0).bytes))
       }
     }
     unfinished.bytes = try TestSupport.bytes(of: path)
@@ -139,20 +132,12 @@ struct RecoveryTests {
     let camera = try ScriptedCamera(240)
     let images = try camera.streamFrames(140, in: scratch)
     let path = scratch.file("left.mov")
-    try Data(EmptyMovie.bytes).write(to: URL(fileURLWithPath: path))
-    let delivery = try FrameDelivery(layout: .compressed(.h264), width: 128, height: 96)
-    let base = camera.base
+    var configuration = try camera.configuration(
+      to: path, delivers: .h264
+    ) { $0.audioCodec = .pcm }
+    configuration.beginsWithStream = false
     do {
-      var writer = TakeWriter(
-        into: try RandomAccessFile(opening: path).file, plan: .copy(.h264),
-        delivery: delivery,
-        frameRate: camera.rate,
-        audio: nil, audioCodec: .pcm,
-        account: FrameAccount(
-          frameRate: camera.rate, trustsCounter: true, beginsWithStream: false
-        ) { base },
-        makeMetadata: camera.metadata(switchedOn: base, beginsWithStream: false)
-      )
+      var writer = TakeWriter(configuration, into: try configuration.settings.makeFile())
       func frame(_ number: Int, _ bytes: UnsafeRawBufferPointer) throws -> QueuedFrame {
         QueuedFrame(observation: try camera.observation(Int64(number)), bytes: bytes)
       }
@@ -165,9 +150,9 @@ struct RecoveryTests {
       defer { for lead in leads { lead.deallocate() } }
       let frames = try leads.enumerated().map { try frame($0, UnsafeRawBufferPointer($1)) }
       let none = UnsafeRawBufferPointer(start: nil, count: 0)
-      try writer.lead(in: frames, to: try frame(10, none).observation)
+      writer.lead(in: frames, to: try frame(10, none).observation)
       for number in 10..<140 {
-        try images[number].withUnsafeBytes { _ = try writer.store(try frame(number, $0)) }
+        try images[number].withUnsafeBytes { _ = writer.store(try frame(number, $0)) }
       }
     }
     let (report, recovered) = try Self.recovered(try bytes(of: path), scratch)
@@ -195,7 +180,8 @@ struct RecoveryTests {
     #expect(report.gaps.map(\.afterIndex) == [-1, 29, 48])
     #expect(try throughJSON(report) == report)
     #expect(report.gaps.map(\.cause) == [.lostStart, .corrupt, .lostDevice])
-    #expect(report.device == "scripted" && report.mode == "mode")
+    let input = try camera.configuration(to: path).input
+    #expect(report.device == input.device.address && report.mode == input.modeName)
     let records = try #require(LedgerBox.read(from: path))
     #expect(records.count == 75)
     #expect(

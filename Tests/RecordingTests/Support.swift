@@ -5,6 +5,7 @@ import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -84,24 +85,24 @@ struct ScriptedCamera {
         negotiatedFrameRate: rate, maximumByteCount: 1 << 16))
   }
 
-  /// Makes the metadata tags for a file that is written without a session.
-  ///
-  /// - Parameters:
-  ///   - switchedOn: The time at which the stream started, in microseconds.
-  ///   - beginsWithStream: Whether the take begins with the stream.
-  /// - Returns: A closure that makes the tags from the first frame and the number of lead-in
-  ///   frames.
-  func metadata(
-    switchedOn: Int64, beginsWithStream: Bool = true
-  ) -> (_ first: FrameObservation, _ leadIn: Int) -> [String: String] {
-    { first, leadIn in
-      RecordingTags.metadata(
-        frameRate: rate,
-        recording: RecordingTags.Recording(
-          device: "scripted", mode: "mode", firstCaptureNs: first.microseconds * 1_000,
-          firstSequence: Int64(first.sequence), gaps: nil, switchedOnUs: switchedOn,
-          beginsWithStream: beginsWithStream, countsExactly: true, leadIn: leadIn))
-    }
+  /// The configuration of a take that is written without a session, whose stream was switched on at
+  /// the time of frame 0.
+  func configuration(
+    _ video: VideoOutputSettings = .automatic, to path: String, audio: TakeAudio? = nil,
+    delivers delivered: VideoCodec = .mjpeg, configure: (inout RecordingSettings) -> Void = { _ in }
+  ) throws -> TakeConfiguration {
+    let session =
+      delivered == .h264
+      ? try streamSession(ScriptedDriver([])) : try session(ScriptedDriver([]))
+    let input = try #require(session.inputs.first as? DeviceInput)
+    var settings = RecordingSettings(path: path)
+    settings.video = video
+    configure(&settings)
+    let control = CaptureControl()
+    control.switchedOn.store(base, ordering: .relaxed)
+    return TakeConfiguration(
+      input: input, settings: settings, plan: try settings.plan(for: input.delivery),
+      control: control, audio: audio, beginsWithStream: true)
   }
 
   /// The frames of an H.264 stream from a camera, with a key frame from time to time.

@@ -182,26 +182,20 @@ struct TimedMetadataTests {
   @Test func `Timed metadata values are recovered from a killed take`() throws {
     let scratch = try Scratch()
     let path = scratch.file("left.mov")
-    try Data(EmptyMovie.bytes).write(to: URL(fileURLWithPath: path))
     let camera = try ScriptedCamera(240)
-    let delivery = try FrameDelivery(
-      layout: .compressed(.mjpeg), width: camera.width, height: camera.height)
     let values = Self.values(400, frames: 120, seed: 3)
-    var pending = PendingValues()
-    pending.add(
-      values.map { PendingValue(position: .frame($0.frame), key: $0.key, value: $0.value) })
+    let configuration = try camera.configuration(
+      .passthrough, to: path, audio: try camera.audio(in: scratch)
+    ) { $0.audioCodec = .pcm }
     do {
-      var writer = TakeWriter(
-        into: try RandomAccessFile(opening: path).file,
-        plan: try VideoPipelinePlan(.passthrough, for: delivery), delivery: delivery,
-        frameRate: camera.rate, audio: try camera.audio(in: scratch), audioCodec: .pcm,
-        account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { 0 }, values: pending
-      ) { _, _ in RecordingTags.metadata(frameRate: camera.rate, recording: nil) }
+      var writer = TakeWriter(configuration, into: try configuration.settings.makeFile())
+      writer.add(
+        values.map { PendingValue(position: .frame($0.frame), key: $0.key, value: $0.value) })
       for case .frameWithBytes(let frame, let image) in try camera.frames(0..<100) {
-        try image.withUnsafeBytes { bytes in
-          _ = try writer.store(QueuedFrame(observation: frame, bytes: bytes))
+        image.withUnsafeBytes { bytes in
+          _ = writer.store(QueuedFrame(observation: frame, bytes: bytes))
         }
-        if frame.sequence % 4 == 3 { try writer.flush() }
+        if frame.sequence % 4 == 3 { writer.flush() }
       }
     }
     // The movie can be read while it is still being recorded.

@@ -41,10 +41,10 @@ struct TriggeredTakeTests {
     let control = CaptureControl()
     control.switchedOn.store(camera.base - 1_000, ordering: .relaxed)
     return TriggeredTake(
-      input: input, settings: recording, triggers: settings,
-      plan: try VideoPipelinePlan(recording.video, for: input.delivery), control: control,
-      audio: nil,
-      beginsWithStream: true)
+      TakeConfiguration(
+        input: input, settings: recording,
+        plan: try VideoPipelinePlan(recording.video, for: input.delivery), control: control,
+        audio: nil, beginsWithStream: true), settings)
   }
 
   private func run(
@@ -81,9 +81,7 @@ struct TriggeredTakeTests {
         source: .call, microseconds: Int64.random(in: camera.base - 50_000...end, using: &random))
     }.sorted { $0.microseconds < $1.microseconds }
     let take = try take(camera, settings, in: scratch)
-    let size = take.ringSize()
-    let queue = try FrameQueue(
-      capacity: size.bytes, largestFrame: take.input.maximumByteCount, recordCount: size.frames)
+    let queue = try take.makeRing()
     let ring = ScriptedRing(
       queue, frames, of: try camera.images([7]), triggers: triggers)
     let report = try run(take, ring)
@@ -157,10 +155,9 @@ struct TriggeredTakeTests {
     let frames = try frames(1_200, camera, &random)
     let trigger = CaptureTrigger(source: .key, microseconds: camera.base + 4_000_000)
     let take = try take(camera, settings, in: scratch)
-    let size = take.ringSize()
-    #expect(size.bytes == 1 << 19)
-    let queue = try FrameQueue(
-      capacity: size.bytes, largestFrame: take.input.maximumByteCount, recordCount: size.frames)
+    let queue = try take.makeRing()
+    // The ring consists of whole chunks, of a frame each.
+    #expect((0..<take.input.maximumByteCount).contains((1 << 19) - queue.capacity))
     let ring = ScriptedRing(queue, frames, of: try camera.images([7]), triggers: [trigger])
     let report = try run(take, ring)
     let clip = try #require(report.clips.first)
@@ -310,9 +307,10 @@ struct TriggeredTakeTests {
     let control = CaptureControl()
     control.switchedOn.store(camera.base - 1_000, ordering: .relaxed)
     let take = TriggeredTake(
-      input: input, settings: recording, triggers: settings,
-      plan: try VideoPipelinePlan(codec, for: input.delivery), control: control, audio: nil,
-      beginsWithStream: true)
+      TakeConfiguration(
+        input: input, settings: recording,
+        plan: try VideoPipelinePlan(codec, for: input.delivery), control: control, audio: nil,
+        beginsWithStream: true), settings)
     let frames = try (0..<600).map { number in
       var frame = try camera.observation(Int64(number))
       frame.arrival += 500
@@ -323,8 +321,7 @@ struct TriggeredTakeTests {
     let triggers = [100_000, 700_000, 1_000_001, 1_333_333, 2_000_000].map {
       CaptureTrigger(source: .call, microseconds: camera.base + $0)
     }
-    let queue = try FrameQueue(
-      capacity: take.ringSize().bytes, largestFrame: input.maximumByteCount, recordCount: 2_000)
+    let queue = try take.makeRing()
     let report = try run(take, ScriptedRing(queue, frames, of: images, triggers: triggers))
     #expect(report.clips.count == triggers.count)
     var hiddenCount = 0

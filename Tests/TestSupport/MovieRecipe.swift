@@ -188,7 +188,7 @@ extension MovieRecipe {
     }
     try movie.finish()
     guard rename(divided, path) == 0 else {
-      throw FileCreationError(path: path, errorNumber: errno)
+      throw CallFailure.creating(path, errno)
     }
   }
 

@@ -51,8 +51,8 @@ package struct QueuedFrame {
 /// Frames are copied once into memory reserved in advance, or stay in the driver's buffers until
 /// they are released. The producer never blocks and uses no lock. The consumer takes frames one by
 /// one with ``withNextFrame(_:)``. Alternatively it reads frames by number and releases them later,
-/// so that the queue always contains the latest frames. Another thread may copy frames meanwhile with
-/// ``copyFrame(_:into:)``. A full queue rejects frames, but it has reserved space in which notes
+/// so that the queue always contains the latest frames. Meanwhile, other threads may read frames by
+/// number with a ``Reader``. A full queue rejects frames, but it has reserved space in which notes
 /// report the rejected frames.
 package final class FrameQueue: Sendable {
   /// The total number of bytes that the queue has for frames.
@@ -76,11 +76,13 @@ package final class FrameQueue: Sendable {
   ///
   /// The position only grows.
   private let released = Atomic<Int>(0)
-  /// The number of the frame that a reader copies now, or -1.
-  private let copied = Atomic<Int>(-1)
-  /// The number before which the consumer has released frames, or is about to.
-  private let releasing = Atomic<Int>(0)
-  /// Lets one reader copy a frame at a time.
+  /// The number before which the consumer has released all frames.
+  ///
+  /// The memory of the last of them may still be in use by a ``Reader``.
+  private let start = Atomic<Int>(0)
+  /// The number of the frame that a ``Reader`` reads now, or -1.
+  private let read = Atomic<Int>(-1)
+  /// Lets one reader read a frame at a time.
   private let readers = Mutex(())
   // The arrival time of the frame for which `push(_:)` last called `wakeTaker()`, and the value of
   // `filled` at that time. Used only by the producer.
@@ -140,7 +142,7 @@ package final class FrameQueue: Sendable {
 
   deinit {
     close()
-    while withNextFrame({ _ in }) != nil {}
+    release(before: endNumber)
   }
 
   /// The number of frames that wait, or are being read, in the driver's buffers.
@@ -192,12 +194,10 @@ package final class FrameQueue: Sendable {
   }
 
   /// Wakes the consumer if it sleeps.
-  ///
-  /// Call this on the producer's thread.
   package func wakeTaker() {
-    // The fence orders the push of the frame before the read of the flag. If the consumer is about
-    // to sleep, either it sees the frame and stays awake, or this thread sees the flag and wakes
-    // it.
+    // The fence orders the push of the frame, or the end of a read, before the read of the flag. If
+    // the consumer is about to sleep, either it sees the frame and stays awake, or this thread sees
+    // the flag and wakes it.
     atomicMemoryFence(ordering: .sequentiallyConsistent)
     if isTakerWaiting.exchange(false, ordering: .sequentiallyConsistent) { signal.signal() }
   }
@@ -227,13 +227,15 @@ package final class FrameQueue: Sendable {
   /// The number of the oldest frame in the queue.
   ///
   /// The first frame pushed has number 0.
-  package var startNumber: Int { records.startNumber }
+  package var startNumber: Int { start.load(ordering: .acquiring) }
 
   /// The number that the next frame pushed will get.
   package var endNumber: Int { records.endNumber }
 
   /// The frame with a number, or nil if it is not in the queue.
-  package subscript(number: Int) -> QueuedFrame? { records[number] }
+  package subscript(number: Int) -> QueuedFrame? {
+    number < startNumber ? nil : records[number]
+  }
 
   /// Blocks until the frame with this number is available.
   ///
@@ -263,14 +265,24 @@ package final class FrameQueue: Sendable {
   }
 
   /// Releases the memory and the driver's buffers of all frames with a number below `end`.
+  ///
+  /// Never waits. If a ``Reader`` still reads one of these frames, the memory of this frame and of
+  /// the later ones is freed by the next call, or when this thread next waits for a frame.
   package func release(before end: Int) {
-    var number = startNumber
     let end = min(end, endNumber)
-    while number < end, let frame = records[number] {
-      // Either this thread sees that a reader copies the frame, and waits for the copy, or the reader
-      // sees that the frame is released.
-      releasing.store(number + 1, ordering: .sequentiallyConsistent)
-      while copied.load(ordering: .sequentiallyConsistent) == number { sched_yield() }
+    if end > startNumber { start.store(end, ordering: .sequentiallyConsistent) }
+    free()
+  }
+
+  /// Frees the memory of released frames, up to the first one that a ``Reader`` still reads.
+  private func free() {
+    let end = startNumber
+    var number = records.startNumber
+    // Either this thread sees that a reader reads the frame, or the reader sees that the frame is
+    // released.
+    while number < end, read.load(ordering: .sequentiallyConsistent) != number,
+      let frame = records[number]
+    {
       if let heldBuffer = frame.heldBuffer {
         pool?.release(heldBuffer)
         held.wrappingSubtract(1, ordering: .releasing)
@@ -287,51 +299,15 @@ package final class FrameQueue: Sendable {
     }
   }
 
-  // MARK: Copies of frames, on any thread
-
-  /// The result of ``copyFrame(_:into:)``.
-  package enum Copy: Sendable {
-    /// The frame was copied, or is a note without bytes.
-    case frame(FrameObservation)
-    /// The frame was already released; the associated value is the number of the oldest one.
-    case released(oldest: Int)
-    /// The frame has not arrived.
-    case notArrived
-    /// The queue was closed before the frame.
-    case ended
-  }
-
-  /// Copies the frame with a number, while the producer and the consumer continue.
-  ///
-  /// The producer is never delayed. The consumer waits for the end of the copy only if it releases the
-  /// same frame. A reader that is too late for a frame can continue with the oldest one.
-  ///
-  /// - Parameters:
-  ///   - number: The number of the frame; the first frame pushed has number 0.
-  ///   - bytes: Receives the frame's bytes.
-  /// - Returns: Whether the frame was copied, and if not, why.
-  package func copyFrame(_ number: Int, into bytes: inout [UInt8]) -> Copy {
-    readers.withLock { _ in
-      // The last frame may be pushed just before the queue is closed, so this is read first.
-      let isClosed = isClosed
-      copied.store(number, ordering: .sequentiallyConsistent)
-      defer { copied.store(-1, ordering: .releasing) }
-      guard number >= releasing.load(ordering: .sequentiallyConsistent) else {
-        return .released(oldest: startNumber)
-      }
-      guard let frame = records[number] else { return isClosed ? .ended : .notArrived }
-      bytes.removeAll(keepingCapacity: true)
-      bytes.append(contentsOf: frame.bytes)
-      return .frame(frame.observation)
-    }
-  }
-
   /// Sleeps until the producer wakes the consumer.
   ///
   /// Returns at once if the frame is available.
   private func sleep(at number: Int) {
     isTakerWaiting.store(true, ordering: .sequentiallyConsistent)
     atomicMemoryFence(ordering: .sequentiallyConsistent)
+    // The producer may have no space until this memory is free. Either this thread sees that a
+    // reader has finished, or the reader sees that this thread waits, and wakes it.
+    free()
     let isEmpty = endNumber <= number
     if isEmpty, !isClosedNow.load(ordering: .sequentiallyConsistent) {
       _ = signal.wait(timeout: .now() + Self.longestSleep)
@@ -354,11 +330,245 @@ package final class FrameQueue: Sendable {
   ///
   /// A chunk counts until all its frames are released.
   package var boundBytes: Int {
-    guard startNumber < endNumber else { return 0 }
+    guard records.startNumber < endNumber else { return 0 }
     // Both positions, `filled` and `released`, may change between the two reads. If `released`
     // passes the value read from `filled`, the difference is negative and counts as 0.
     let end = filled.load(ordering: .acquiring)
     let start = released.load(ordering: .relaxed)
     return max(0, end - start / chunks.chunkBytes * chunks.chunkBytes)
+  }
+}
+
+extension FrameQueue {
+  /// Reads the frames of a queue by number, on any thread, while frames are pushed and released.
+  ///
+  /// Neither the producer nor the consumer ever waits for a reader. A reader may therefore
+  /// be too late for a frame. The result then contains the number of the oldest frame, with which the
+  /// reader can continue.
+  package struct Reader: Sendable {
+    private let queue: FrameQueue
+
+    fileprivate init(_ queue: FrameQueue) { self.queue = queue }
+
+    /// The numbers of the frames that are in the queue now, from the oldest to the newest.
+    ///
+    /// The first frame pushed has number 0. The oldest of these frames may be released at any time.
+    package var numbers: Range<Int> {
+      let start = queue.startNumber
+      return start..<max(start, queue.endNumber)
+    }
+
+    /// Calls a closure with the frame of a number.
+    ///
+    /// The frame's memory, and that of later frames, is not freed during the closure. The closure
+    /// therefore only copies what it needs, and other readers of the queue wait for it. It must not
+    /// read another frame.
+    ///
+    /// - Parameters:
+    ///   - number: The number of the frame.
+    ///   - body: Receives the frame. Its bytes are valid until the closure returns.
+    /// - Returns: The result of the closure, or the reason why the frame cannot be read.
+    package func withFrame<Value: Sendable>(
+      _ number: Int, _ body: (QueuedFrame) -> Value
+    ) -> Reading<Value> {
+      queue.withFrame(number, body)
+    }
+  }
+
+  /// The result of ``Reader/withFrame(_:_:)``.
+  package enum Reading<Value: Sendable>: Sendable {
+    /// The frame was read. If the frame is a note, it has no bytes.
+    case frame(Value)
+    /// The reader is too late: the frame was already released.
+    ///
+    /// `oldest` is the number of the oldest frame that is still in the queue, or of the next one if
+    /// the queue is empty.
+    case released(oldest: Int)
+    /// The frame has not arrived.
+    case notArrived
+    /// The queue was closed before the frame.
+    case ended
+  }
+
+  /// Reads this queue on other threads.
+  package var reader: Reader { Reader(self) }
+
+  private func withFrame<Value: Sendable>(
+    _ number: Int, _ body: (QueuedFrame) -> Value
+  ) -> Reading<Value> {
+    readers.withLock { _ in
+      // The last frame may be pushed just before the queue is closed, so this is read first.
+      let isClosed = isClosed
+      read.store(number, ordering: .sequentiallyConsistent)
+      defer {
+        read.store(-1, ordering: .sequentiallyConsistent)
+        if number < startNumber { wakeTaker() }
+      }
+      let start = start.load(ordering: .sequentiallyConsistent)
+      guard number >= start else { return .released(oldest: start) }
+      guard let frame = records[number] else { return isClosed ? .ended : .notArrived }
+      return .frame(body(frame))
+    }
+  }
+}
+
+/// The memory of a ``FrameQueue``, in chunks of equal size.
+///
+/// The producer fills chunks one after the other. It reuses the chunk that has been free the
+/// longest, and uses new memory only if no chunk is free. The consumer frees a chunk once it reads
+/// from the next one. Neither thread blocks the other.
+struct QueueChunks: ~Copyable {
+  /// The total size of the chunks in bytes.
+  let capacity: Int
+  let chunkBytes: Int
+  private let count: Int
+  private let memory: UnsafeMutableRawPointer
+  /// The free chunks, in the order in which they were freed.
+  ///
+  /// The ring has space for all chunks.
+  private let free: SPSCRing<Int>
+  private let filling: UnsafeMutablePointer<Filling>
+  /// The chunk that the consumer reads from.
+  ///
+  /// Used only by the consumer.
+  private let takenFrom: UnsafeMutablePointer<Int>
+
+  /// The chunk and the position in the queue's memory at which a frame ends.
+  struct Position {
+    var chunk = 0
+    /// The number of bytes from the start of the queue, counted as if no memory were reused.
+    var position = 0
+  }
+
+  /// The chunk and the position where the producer stores the next frame.
+  ///
+  /// Used only by the producer.
+  private struct Filling {
+    var end = Position()
+    /// The number of bytes that are still free in the chunk that is being filled.
+    var left: Int
+    var usedCount = 1
+  }
+
+  private static let alignment = 64
+  private static let pageBytes = 4_096
+
+  /// Reserves approximately `capacity` bytes in at least two chunks.
+  ///
+  /// The chunk size is a multiple of the largest frame, rounded up to whole pages. Chunks that
+  /// contain such frames have little unused space.
+  ///
+  /// - Throws: `MediaError` with `.outOfMemory` if the system cannot reserve the memory.
+  init(capacity: Int, largestFrame: Int) throws(MediaError) {
+    let frame = Self.aligned(max(1, largestFrame))
+    // A chunk can be reused only when all its frames are released, so chunks are as small as the
+    // frames allow.
+    let frames = max(1, min((2 << 20) / frame, capacity / (16 * frame)))
+    let chunkBytes = (frames * frame + Self.pageBytes - 1) / Self.pageBytes * Self.pageBytes
+    let count = max(2, capacity / chunkBytes)
+    let free = try CallStage.resources.converting { () throws(CallFailure) in
+      try SPSCRing<Int>(capacity: count, takesMemoryNow: false)
+    }
+    guard let memory = Self.reserve(count * chunkBytes) else {
+      throw Self.refusal(bytes: count * chunkBytes)
+    }
+    self.chunkBytes = chunkBytes
+    self.count = count
+    self.capacity = count * chunkBytes
+    self.memory = memory
+    self.free = free
+    filling = .allocate(capacity: 1)
+    filling.initialize(to: Filling(left: chunkBytes))
+    takenFrom = .allocate(capacity: 1)
+    takenFrom.initialize(to: 0)
+  }
+
+  deinit {
+    munmap(memory, capacity)
+    filling.deallocate()
+    takenFrom.deallocate()
+  }
+
+  /// Reserves memory whose pages are allocated at the first write.
+  ///
+  /// A page that was never written uses no memory.
+  static func reserve(_ bytes: Int) -> UnsafeMutableRawPointer? {
+    let memory = mmap(
+      nil, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+    return memory == MAP_FAILED ? nil : memory
+  }
+
+  static func refusal(bytes: Int, of purpose: String = "the frame queue") -> MediaError {
+    MediaError(
+      .outOfMemory, "could not reserve \(bytes / 1_048_576) MiB for \(purpose)",
+      recovery: "close other programs or choose a smaller mode")
+  }
+
+  /// Whether a frame has space now.
+  ///
+  /// The frame must be no larger than a chunk.
+  ///
+  /// Call this on the producer's thread.
+  func hasSpace(for byteCount: Int) -> Bool {
+    let needed = Self.aligned(byteCount)
+    return needed <= filling.pointee.left || filling.pointee.usedCount < count
+      || free.count > 0
+  }
+
+  /// Allocates space for a frame, or returns nil if the queue is full.
+  ///
+  /// Call this on the producer's thread.
+  func take(_ byteCount: Int) -> UnsafeMutableRawPointer? {
+    let needed = Self.aligned(byteCount)
+    guard needed <= chunkBytes else { return nil }
+    if needed > filling.pointee.left {
+      guard let next = nextChunk() else { return nil }
+      filling.pointee.end.chunk = next
+      filling.pointee.end.position += filling.pointee.left
+      filling.pointee.left = chunkBytes
+    }
+    let start = chunkBytes - filling.pointee.left
+    filling.pointee.left -= needed
+    filling.pointee.end.position += needed
+    return memory + filling.pointee.end.chunk * chunkBytes + start
+  }
+
+  /// Starts to fill the current chunk from its beginning.
+  ///
+  /// All frames in the chunk must already be released.
+  ///
+  /// Call this on the producer's thread.
+  func rewind() {
+    guard filling.pointee.left < chunkBytes else { return }
+    // The position skips the unused rest of the chunk, as `take(_:)` does when it starts a new
+    // chunk. If it went back instead, positions would repeat.
+    filling.pointee.end.position += filling.pointee.left
+    filling.pointee.left = chunkBytes
+  }
+
+  /// The position in the queue's memory at which the last frame ends.
+  ///
+  /// Call this on the producer's thread.
+  var end: Position { filling.pointee.end }
+
+  private func nextChunk() -> Int? {
+    if let chunk = free.pop() { return chunk }
+    guard filling.pointee.usedCount < count else { return nil }
+    defer { filling.pointee.usedCount += 1 }
+    return filling.pointee.usedCount
+  }
+
+  /// Frees the previous chunk once the consumer has released all frames in it and reads from
+  /// `chunk`.
+  ///
+  /// Call this on the consumer's thread.
+  func didRelease(upTo chunk: Int) {
+    guard chunk != takenFrom.pointee else { return }
+    _ = free.push(takenFrom.pointee)  // Always succeeds: the ring has space for all chunks.
+    takenFrom.pointee = chunk
+  }
+
+  static func aligned(_ count: Int) -> Int {
+    (count + alignment - 1) / alignment * alignment
   }
 }

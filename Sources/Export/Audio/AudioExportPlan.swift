@@ -119,6 +119,9 @@ struct AudioExportPlan: Sendable {
     return rates.first { $0 >= rate } ?? whole ?? 96_000
   }
 
+  /// Whether the packets of the only source are copied.
+  var isCopied: Bool { if case .copied = method { true } else { false } }
+
   /// Warnings about assets whose audio is resampled or remixed, one sentence for each asset.
   var conversions: [String] {
     guard case .rendered = method else { return [] }

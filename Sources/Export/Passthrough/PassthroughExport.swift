@@ -109,7 +109,7 @@ struct PassthroughExport {
   /// Returns the number of bytes of the next packets that are contiguous in the source and in the
   /// output.
   ///
-  /// The count ends after half a second, because audio may follow there in the output, or once it
+  /// The count ends after half a second, because samples of other tracks may follow there in the output, or once it
   /// reaches ``RangeCopier/shareableRunBytes``.
   private func runBytes(from position: Int, _ locations: [PacketLocation]) -> Int64 {
     let first = plan.frames[position]

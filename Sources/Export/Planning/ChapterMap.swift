@@ -34,7 +34,7 @@ struct ChapterMap {
     self.timescale = timescale
     guard let track else { return }
     try map(track, assets)
-    try add(markers, end: Self.tick(track.duration.seconds, timescale))
+    try add(markers, end: MappedRange.tick(track.duration.seconds, timescale))
     // A movie stores no gap before the first chapter, so players would show that chapter from time
     // zero. A chapter without a title fills the gap.
     if let first = chapters.first, first.start > 0 {
@@ -56,9 +56,10 @@ struct ChapterMap {
       guard let mapping = segment.mapping,
         let position = assets.firstIndex(where: { $0.path == segment.source?.path })
       else { continue }
+      let range = try MappedRange(mapping, timescale: timescale)
       var found: [Piece] = []
       for (number, chapter) in try Self.chapters(of: assets[position]).enumerated() {
-        guard let ticks = try Self.ticks(of: chapter, in: mapping, timescale) else { continue }
+        guard let ticks = try range.ticks(from: chapter.start, to: chapter.end) else { continue }
         found.append(
           Piece(
             source: (position, number),
@@ -96,7 +97,7 @@ struct ChapterMap {
   /// chapter that contains the start of a marker ends at that start.
   private mutating func add(_ markers: [CompositionMarker], end: Int64) throws {
     for marker in markers.sorted(by: { $0.range.start < $1.range.start }) {
-      let start = try Self.tick(marker.range.start.seconds, timescale)
+      let start = try MappedRange.tick(marker.range.start.seconds, timescale)
       // The first chapter that starts at or after the marker.
       let next = chapters.firstIndex { $0.start >= start } ?? chapters.count
       // A chapter with the marker's start and title already marks its position.
@@ -126,35 +127,5 @@ struct ChapterMap {
         title: chapter.title, start: max(0, try (chapter.start - origin).checked(name)),
         end: min(end, try (chapter.end - origin).checked(name)))
     }
-  }
-
-  /// Returns the time range in which a mapping plays a part of a chapter, in ticks.
-  ///
-  /// Returns nil if it plays no part.
-  private static func ticks(
-    of chapter: Chapter, in mapping: PlaybackMapping,
-    _ timescale: Int32
-  ) throws -> Range<Int64>? {
-    let target = mapping.target
-    if mapping.motion == .hold {
-      let time = mapping.sourceStart
-      let holds =
-        mapping.isReversed
-        ? chapter.start < time && time <= chapter.end : chapter.start <= time && time < chapter.end
-      return holds
-        ? try tick(target.start.seconds, timescale)..<tick(target.end.seconds, timescale) : nil
-    }
-    let start = max(chapter.start, mapping.sourceStart)
-    let end = min(chapter.end, mapping.sourceEnd)
-    guard start < end else { return nil }
-    let ticks = try [start, end].map {
-      try mapping.ticks(ofSource: $0, timescale: timescale, rounding: .halfAwayFromZero)
-    }
-    return min(ticks[0], ticks[1])..<max(ticks[0], ticks[1])
-  }
-
-  private static func tick(_ seconds: Rational, _ timescale: Int32) throws -> Int64 {
-    let ticks = try (seconds * Rational(Int64(timescale))).rounded(.halfAwayFromZero)
-    return Int64(clamping: ticks)
   }
 }

@@ -7,7 +7,7 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// The output file of an export: one video track, interleaved audio, and metadata.
+/// The output file of an export: one video track, interleaved audio and copied tracks, and metadata.
 struct ExportOutput: ~Copyable {
   private let path: String
   private let format: String
@@ -25,16 +25,20 @@ struct ExportOutput: ~Copyable {
   private let chapters: ChapterMap
   private let sideData: [TrackSideData]
   private let audio: AudioExport?
+  /// The copied tracks, with the samples that are not yet written.
+  private var furtherTracks: FurtherTracks?
   let isCancelled: () -> Bool
   private var writer: MovieWriter?
   private var image: AnimatedImageWriter?
   private var endTicks: Int64 = 0
   private var videoTrack = 0
   private var audioTrack = 0
+  /// The index of the first copied track.
+  private var furtherTrack = 0
   private var timescale: Int32 = 1
-  /// The decode time at which audio is due: it is written before the first copied packet at or
-  /// after this time.
-  private var audioDue: Int64?
+  /// The decode time at which the other tracks are due: they are written before the first copied packet at
+  /// or after this time.
+  private var othersDue: Int64?
 
   /// Prepares the output file of an export plan.
   ///
@@ -67,6 +71,7 @@ struct ExportOutput: ~Copyable {
     sideData = plan.sideData
     frameCount = plan.frameCount
     self.audio = audio
+    furtherTracks = plan.furtherTracks
     self.isCancelled = isCancelled
   }
 
@@ -98,19 +103,24 @@ struct ExportOutput: ~Copyable {
     settings.chapterTimescale = chapters.timescale
     // Space for the index is reserved at the start of the file, so that a player can start before
     // it has loaded the whole movie.
-    settings.frontIndexCount = Int(clamping: frameCount) + (audio?.track.maximumPackets ?? 0)
+    settings.frontIndexCount =
+      Int(clamping: frameCount) + (audio?.track.maximumPackets ?? 0)
+      + (furtherTracks?.sampleCount ?? 0)
+    let references = furtherTracks?.references(hasAudio: audio != nil)
     var writer = try MovieWriter(path: path, settings: settings, copying: sources)
     videoTrack = try writer.addTrack(
       parameters, timescale: timescale,
       metadata: properties?.language.map { ["language": $0] } ?? [:],
       displayMatrix: isUpright
         ? [] : Self.displayMatrix(asset.videoTrack?.format, properties), sideData: sideData,
-      descriptions: descriptions)
+      descriptions: descriptions, references: references?.video ?? [])
     if let track = audio?.track {
       audioTrack = try writer.addTrack(
         track.parameters, timescale: track.timescale, metadata: track.metadata,
-        descriptions: track.descriptions)
+        descriptions: track.descriptions, references: references?.audio ?? [])
     }
+    let copied = furtherTracks?.described(hasAudio: audio != nil) ?? []
+    furtherTrack = copied.map { writer.addTrack(copying: $0) }.first ?? 0
     try writer.begin()
     self.writer = consume writer
     self.timescale = timescale
@@ -163,7 +173,7 @@ struct ExportOutput: ~Copyable {
     if isCancelled() { throw .exportCancelled }
   }
 
-  /// Writes the audio packets that start before a video packet, then the video packet.
+  /// Writes the samples of the other tracks that start before a video packet, then the video packet.
   ///
   /// `description` is the index of the packet's sample description.
   mutating func write(
@@ -174,37 +184,49 @@ struct ExportOutput: ~Copyable {
       try image?.write(packet, at: pts)
       return
     }
-    try writeAudio(upTo: dts)
+    try writeOthers(upTo: dts)
     try writer?.write(
       packet, track: videoTrack, pts: pts, dts: dts, duration: duration, description: description)
   }
 
   /// Writes a video packet that is copied from a source.
   ///
-  /// Audio is written only every half second, so that long ranges of packets can be copied at once.
+  /// The other tracks are written only every half second, so that long ranges of packets can be copied at
+  /// once.
   mutating func copy(
     _ location: PacketLocation, from source: Int, pts: Int64, dts: Int64, duration: Int64,
     description: Int, runBytes: () -> Int64
   ) throws {
     try checkCancelled()
-    if audio != nil, dts >= audioDue ?? dts {
-      try writeAudio(upTo: dts)
-      audioDue = dts + Int64(timescale) / 2
+    if audio != nil || furtherTracks?.tracks.isEmpty == false, dts >= othersDue ?? dts {
+      try writeOthers(upTo: dts)
+      othersDue = dts + Int64(timescale) / 2
     }
     try writer?.copy(
       location, from: source, track: videoTrack, pts: pts, dts: dts, duration: duration,
       description: description, runBytes: runBytes)
   }
 
-  /// Writes the remaining audio, the index and the time map.
+  /// Writes the remaining samples of the other tracks, the index and the time map.
   ///
   /// `planned` is the map that was planned; nil to write none.
   mutating func finish(timeMap: OutputTimeMap?, planned: OutputTimeMap?) throws {
     try image?.finish(at: endTicks)
-    try writeAudio(upTo: nil)
+    try writeOthers(upTo: nil)
     try writer?.finish()
     guard let timeMap, writer != nil else { return }
     try timeMap.attach(to: path, track: videoTrack, keepsNote: timeMap.map == planned?.map)
+  }
+
+  private mutating func writeOthers(upTo ticks: Int64?) throws {
+    try writeAudio(upTo: ticks)
+    while let next = try furtherTracks?.next(before: ticks, timescale: timescale) {
+      var sample = MovieFileWriter.Sample(
+        track: furtherTrack + next.track, ticks: next.sample.ticks, duration: next.sample.duration,
+        isKeyFrame: true)
+      (sample.description, sample.count) = (next.sample.description, next.sample.count)
+      try writer?.append(next.bytes, sample)
+    }
   }
 
   private mutating func writeAudio(upTo ticks: Int64?) throws {

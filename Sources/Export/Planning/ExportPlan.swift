@@ -34,6 +34,8 @@ struct ExportPlan {
   let chapters: ChapterMap
   /// Track-level side data, such as HDR metadata.
   let sideData: [TrackSideData]
+  /// The tracks that are copied besides the video and the chosen audio; nil if all frames are rendered.
+  let furtherTracks: FurtherTracks?
   /// The search for the quality at which a movie fits the file size; nil without a limit.
   let search: FileLengthSearch?
   /// The search for the animated image that fits the file size; nil without a limit, and for
@@ -181,6 +183,13 @@ struct ExportPlan {
     } else {
       self.audio = nil
     }
+    if case .copied(let plan, _) = frames, let format = MovieContainer(rawValue: container) {
+      furtherTracks = try FurtherTracks(
+        track, assets, in: format, timescale: plan.timescale,
+        copiesAudio: self.audio?.isCopied ?? false)
+    } else {
+      furtherTracks = nil
+    }
     report.warnings += session.assets.flatMap { asset in
       asset.notes.map { "\(asset.path): \($0)" }
     }
@@ -190,9 +199,12 @@ struct ExportPlan {
     where TrackLanguage.stored(language, in: container) == nil {
       report.lostMetadata.append("language=\(language)")
     }
-    for asset in assets {
+    for (number, asset) in assets.enumerated() {
       report.lostMetadata += try Self.lostMetadata(
         of: asset, settings, container, keepsRecording: keepsRecording)
+      let copied = furtherTracks?.copied[number] ?? []
+      report.lostMetadata += asset.otherTracks.filter { !copied.contains($0.index) }
+        .compactMap(\.otherName)
     }
     if AnimatedImageFormat(path: settings.path) != nil {
       report.lostMetadata.append("capture times")
@@ -372,7 +384,6 @@ struct ExportPlan {
   ) throws -> [String] {
     var lost = try sideData(of: asset, settings.mode).filter { !$0.isStorable(in: container) }
       .map(\.name)
-    lost += asset.otherTracks
     // The metadata of a recording refers to the original frame times. If the frame times change,
     // the metadata is lost.
     if !keepsRecording, asset.metadata[RecordingInfo.key] != nil { lost.append(RecordingInfo.key) }

@@ -11,6 +11,8 @@ package import OvercrankMovieFormat
 struct OutputTimeMap {
   /// The map.
   let map: TimeMap
+  /// The code of the map.
+  private let code: [UInt8]
   /// The presentation times of the frames that players show, in ascending order.
   let ticks: [Int64]
   let timescale: Int32
@@ -22,11 +24,12 @@ struct OutputTimeMap {
     _ plan: PassthroughPlan, _ sources: [TimeMap],
     undecodable: Set<TimeMapBuilder.SourceFrame> = []
   ) {
-    var builder = TimeMapBuilder(sources, isFine: false)
     // Players do not show frames before zero.
-    let shown = plan.frames.filter { $0.pts >= 0 }.sorted { $0.pts < $1.pts }
+    let shown = plan.frames.indices.filter { plan.frames[$0].pts >= 0 }
+      .sorted { plan.frames[$0].pts < plan.frames[$1].pts }
+    var builder = TimeMapBuilder(sources, isFine: false, frameCount: shown.count)
     var previous = TimeMapBuilder.Shown.nothing
-    for frame in shown {
+    for frame in shown.lazy.map({ plan.frames[$0] }) {
       let source = frame.number.map { TimeMapBuilder.SourceFrame(source: frame.source, index: $0) }
       if let source, frame.part == nil || !undecodable.contains(source) {
         previous = .frame(source)
@@ -36,7 +39,8 @@ struct OutputTimeMap {
       builder.append(previous, at: plan.passages[frame.passage], number: frame.passage)
     }
     map = builder.map
-    ticks = shown.map(\.pts)
+    code = map.code
+    ticks = shown.map { plan.frames[$0].pts }
     timescale = plan.timescale
   }
 
@@ -56,8 +60,9 @@ struct OutputTimeMap {
     _ rendered: Rendered = Rendered()
   ) {
     let isMixed = plan.items.contains { $0.parts.count > 1 }
-    var builder = TimeMapBuilder(sources, isFine: isMixed || rendered.synthesized != nil)
     let slots = rendered.slots ?? Array(plan.rendered)
+    var builder = TimeMapBuilder(
+      sources, isFine: isMixed || rendered.synthesized != nil, frameCount: slots.count)
     var rest = slots[...]
     var slot = plan.rendered.lowerBound
     var previous = TimeMapBuilder.Shown.nothing
@@ -81,6 +86,7 @@ struct OutputTimeMap {
       }
     }
     map = builder.map
+    code = map.code
     ticks = slots.map { timing.ticks(of: $0 - plan.rendered.lowerBound) }
     timescale = timing.timescale
   }
@@ -113,7 +119,8 @@ struct OutputTimeMap {
   /// If the map changes while frames are synthesized, the note has no times.
   func note(isFinal: Bool) -> TimeMapNote {
     isFinal
-      ? TimeMapNote(map, ticks: ticks, timescale: timescale) : TimeMapNote(withoutTimes: map)
+      ? TimeMapNote(map, code: code, ticks: ticks, timescale: timescale)
+      : TimeMapNote(withoutTimes: map)
   }
 
   /// Appends the map to a finished movie, and completes the note in its comment.
@@ -125,7 +132,7 @@ struct OutputTimeMap {
   /// - Throws: `CallFailure` if the file cannot be read or written.
   func attach(to path: String, track: Int, keepsNote: Bool) throws(CallFailure) {
     try TimeMapFile.attach(
-      [TimeMapBox.Entry(code: map.code)], to: path, track: track, ticks: ticks,
+      [TimeMapBox.Entry(code: code)], to: path, track: track, ticks: ticks,
       timescale: timescale, keepsNote: keepsNote)
   }
 }

@@ -79,9 +79,11 @@ struct TimeMapBuilder {
     }
   }
 
-  init(_ sources: [TimeMap], isFine: Bool) {
+  /// Prepares for a number of output frames.
+  init(_ sources: [TimeMap], isFine: Bool, frameCount: Int) {
     self.sources = sources
     self.isFine = isFine
+    map.reserveCapacity(frameCount)
   }
 
   /// Appends an output frame.
@@ -94,26 +96,19 @@ struct TimeMapBuilder {
     }
     if current?.goesOn(in: number, with: known) != true { begin(passage, number, known) }
     if let known, let current, map.segments.last?.recording != nil {
-      map.append(marked(frame(shown, known, current.scale), isSame: last == shown))
+      var next = frame(shown, known, current.scale)
+      if let before = map.frames.last, before.index == next.index, before.ticks == next.ticks,
+        last == shown || next.content == .genuine && before.content.isCaptured,
+        map.recording(ofFrame: map.frames.count - 1)
+          == map.segments.last?.recording.map({ map.recordings[$0] })
+      {
+        next.content = .repeated
+      }
+      map.append(next)
     } else {
       map.append(TimeMap.Frame(index: 0, ticks: 0))
     }
     last = shown
-  }
-
-  /// Returns the frame marked as repeated if it has the image of the one before.
-  private func marked(
-    _ frame: TimeMap.Frame, isSame: @autoclosure () -> Bool
-  ) -> TimeMap.Frame {
-    var frame = frame
-    if let before = map.frames.last, before.index == frame.index, before.ticks == frame.ticks,
-      isSame() || frame.content == .genuine && before.content.isCaptured,
-      map.recording(ofFrame: map.frames.count - 1)
-        == map.segments.last?.recording.map({ map.recordings[$0] })
-    {
-      frame.content = .repeated
-    }
-    return frame
   }
 
   /// Begins a segment.

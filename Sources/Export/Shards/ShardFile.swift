@@ -41,7 +41,7 @@ struct ShardFile: Sendable {
     }
     let metadata: [String: String]
     do throws(CallFailure) { metadata = try Demuxer(opening: path).metadata } catch {
-      if error.isCancelled { throw .exportCancelled }
+      if error.kind == .cancelled { throw .exportCancelled }
       throw failure(.shardDamaged, "shard \(shard) is damaged: \(path) cannot be read")
     }
     guard let stamp = metadata[Self.key] else {

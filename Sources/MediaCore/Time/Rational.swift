@@ -42,6 +42,17 @@ public struct Rational: Hashable, Sendable {
   /// The denominator must be above zero.
   init(reducing numerator: Int128, _ denominator: Int128) {
     let divisor = greatestCommonDivisor(numerator.magnitude, denominator.magnitude)
+    guard divisor != 1 else {
+      self.init(unchecked: numerator, denominator)
+      return
+    }
+    if let above = numerator.small, let below = denominator.small, let divisor = divisor.small {
+      // Neither is -2^63 with a divisor of -1, because the divisor is above zero.
+      self.init(
+        unchecked: Int128(truncatingIfNeeded: above / divisor),
+        Int128(truncatingIfNeeded: below / divisor))
+      return
+    }
     // `Int128(divisor)` cannot trap: the divisor is at most the denominator, which is an `Int128`.
     self.init(unchecked: numerator / Int128(divisor), denominator / Int128(divisor))
   }
@@ -137,6 +148,10 @@ extension Rational: Comparable {
   /// Compares exactly, by 256-bit cross multiplication; ``invalid`` is the greatest.
   public static func < (left: Rational, right: Rational) -> Bool {
     guard left.isValid, right.isValid else { return left.isValid && !right.isValid }
+    if left.isSmall, right.isSmall {
+      // Products of 64-bit numbers fit 128 bits.
+      return left.numerator &* right.denominator < right.numerator &* left.denominator
+    }
     let a = left.numerator.multipliedFullWidth(by: right.denominator)
     let b = right.numerator.multipliedFullWidth(by: left.denominator)
     return a.high == b.high ? a.low < b.low : a.high < b.high
@@ -157,8 +172,8 @@ extension Rational {
     // Common divisors are removed before the multiplication, so the product is in lowest terms. If
     // it overflows, the result really does not fit.
     let (first, second) = (greatestCommonDivisor(a, d), greatestCommonDivisor(b, c))
-    let above = (a / first).multipliedReportingOverflow(by: b / second)
-    let below = (c / second).multipliedReportingOverflow(by: d / first)
+    let above = divided(a, first).multipliedReportingOverflow(by: divided(b, second))
+    let below = divided(c, second).multipliedReportingOverflow(by: divided(d, first))
     guard !above.overflow, !below.overflow,
       let numerator = Int128(isNegative: isNegative, magnitude: above.partialValue),
       let denominator = Int128(exactly: below.partialValue)
@@ -166,9 +181,20 @@ extension Rational {
     return Rational(unchecked: numerator, denominator)
   }
 
+  /// Divides exactly; most divisors are 1, and a division of 128 bits is slow.
+  private static func divided(_ number: UInt128, _ divisor: UInt128) -> UInt128 {
+    divisor == 1 ? number : number / divisor
+  }
+
   /// Returns the sum or the difference of two fractions.
   private func combined(with other: Rational, subtracting: Bool) -> Rational {
     guard isValid, other.isValid else { return .invalid }
+    if isSmall, other.isSmall {
+      // The sum of two products of 64-bit numbers fits 128 bits.
+      let (left, right) = (numerator &* other.denominator, other.numerator &* denominator)
+      return Rational(
+        reducing: subtracting ? left &- right : left &+ right, denominator &* other.denominator)
+    }
     let shared = Int128(
       greatestCommonDivisor(denominator.magnitude, other.denominator.magnitude))
     let (scale, otherScale) = (other.denominator / shared, denominator / shared)
@@ -228,6 +254,23 @@ extension Rational {
   }
 }
 
+extension Rational {
+  /// Whether both terms fit 64 bits, as they mostly do.
+  fileprivate var isSmall: Bool { numerator.small != nil && denominator.small != nil }
+}
+
+extension FixedWidthInteger {
+  /// The number with 64 bits; nil if it does not fit.
+  ///
+  /// `Int64(exactly:)` of a 128-bit number is slow.
+  @inline(__always)
+  var small: Int64? {
+    let number = Int64(truncatingIfNeeded: self)
+    return Self(truncatingIfNeeded: number) == self && (Self.isSigned || number >= 0)
+      ? number : nil
+  }
+}
+
 extension Int128 {
   /// Makes the number from its sign and magnitude; nil if it does not fit.
   fileprivate init?(isNegative: Bool, magnitude: UInt128) {
@@ -239,7 +282,15 @@ extension Int128 {
 /// Returns the greatest common divisor by Euclid's algorithm; zero only if both numbers are zero.
 package func greatestCommonDivisor(_ first: UInt128, _ second: UInt128) -> UInt128 {
   var (a, b) = (first, second)
-  while b != 0 { (a, b) = (b, a % b) }
+  while b != 0 {
+    if let small = a.small, let other = b.small {
+      // A division of 64 bits is one instruction, one of 128 bits a call.
+      var (a, b) = (small.magnitude, other.magnitude)
+      while b != 0 { (a, b) = (b, a % b) }
+      return UInt128(truncatingIfNeeded: a)
+    }
+    (a, b) = (b, a % b)
+  }
   return a
 }
 

@@ -23,7 +23,14 @@ public enum TimeRounding: Hashable, Sendable, CaseIterable {
   ///
   /// `isFiner` is true for a conversion to a finer timescale; only `quickTime` uses it.
   func quotient(_ numerator: Int128, _ denominator: Int128, isFiner: Bool) -> Int128 {
-    let (quotient, remainder) = numerator.quotientAndRemainder(dividingBy: denominator)
+    let (quotient, remainder): (Int128, Int128)
+    if let above = numerator.small, let below = denominator.small {
+      (quotient, remainder) = (
+        Int128(truncatingIfNeeded: above / below), Int128(truncatingIfNeeded: above % below)
+      )
+    } else {
+      (quotient, remainder) = numerator.quotientAndRemainder(dividingBy: denominator)
+    }
     guard remainder != 0 else { return quotient }
     let away: Int128 = numerator < 0 ? -1 : 1
     let roundsAway: Bool

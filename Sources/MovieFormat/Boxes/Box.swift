@@ -54,6 +54,8 @@ package enum BoxType {
   package static let sampleGroupDescription: UInt32 = 0x7367_7064  // sgpd
   package static let sampleToGroup: UInt32 = 0x7362_6770  // sbgp
   package static let baseHeader: UInt32 = 0x676D_6864  // gmhd
+  package static let emptyHeader: UInt32 = 0x6E6D_6864  // nmhd
+  package static let timecode: UInt32 = 0x746D_6364  // tmcd
   package static let metadataKeyNamespace: UInt32 = 0x6D64_7461  // mdta
   package static let keyDataType: UInt32 = 0x6474_7970  // dtyp
 }

@@ -74,7 +74,7 @@ package struct LastSamples {
 
 extension Box {
   /// The track ID in the `tkhd` of a `trak` box.
-  fileprivate func trackIdentifier(in bytes: [UInt8]) -> UInt64? {
+  func trackIdentifier(in bytes: [UInt8]) -> UInt64? {
     guard let header = first(BoxType.trackHeader, in: bytes),
       let version = header.number(0, in: bytes)
     else { return nil }

@@ -35,8 +35,8 @@ package enum FastStart {
       shift(&head, from: Int(index.headBytes), to: size, by: index.byteCount)
     else { throw CallFailure("move the index of", path, ERANGE) }
     let target: MovieFile.Copy
-    do throws(FileCreationError) { target = try file.beginCopy() } catch {
-      throw CallFailure("create a copy of", path, error.errorNumber)
+    do throws(CallFailure) { target = try file.beginCopy() } catch {
+      throw CallFailure("create a copy of", path, error.number)
     }
     let copy = RandomAccessFile(target.file)
     do throws(CallFailure) {
@@ -50,8 +50,8 @@ package enum FastStart {
       MovieFile.discard(target)
       throw error
     }
-    do throws(FileCreationError) { try file.replace(by: target) } catch {
-      throw CallFailure("replace", path, error.errorNumber)
+    do throws(CallFailure) { try file.replace(by: target) } catch {
+      throw CallFailure("replace", path, error.number)
     }
     copy.syncName()
   }

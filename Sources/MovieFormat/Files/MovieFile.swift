@@ -2,7 +2,7 @@
 
 import Glibc
 package import OvercrankLinuxSystem
-import OvercrankMediaCore
+package import OvercrankMediaCore
 
 /// The file of a recording, which has its final name from the beginning.
 ///
@@ -11,8 +11,6 @@ import OvercrankMediaCore
 /// contains data. The new file stays open and locked until the recording ends. All access uses
 /// ``file`` and not the name, because the name may later belong to another file.
 package struct MovieFile: ~Copyable {
-  package typealias CreationError = FileCreationError
-
   /// A new, open and locked file with a temporary name, which may later replace this file.
   package struct Copy {
     package let path: String
@@ -42,12 +40,12 @@ package struct MovieFile: ~Copyable {
   ///   - target: The path to write to.
   ///   - overwrites: Whether an existing file may be replaced. The old file is removed by
   ///     ``dropReplaced()``.
-  /// - Throws: `CreationError` if the name already exists, if another process is writing the file,
+  /// - Throws: `CallFailure` if the name already exists, if another process is writing the file,
   ///   or if the directory is missing or not writable.
-  package init(creating target: String, overwrites: Bool) throws(CreationError) {
+  package init(creating target: String, overwrites: Bool) throws(CallFailure) {
     let reserved = open("/dev/null", O_RDONLY | O_CLOEXEC)
     if reserved < 0, errno == EMFILE || errno == ENFILE {
-      throw CreationError(path: target, errorNumber: errno)
+      throw .creating(target, errno)
     }
     spare = reserved < 0 ? nil : OpenFile(adopting: reserved, path: "/dev/null")
     TemporaryName.removeEarlier(beside: target)
@@ -58,7 +56,7 @@ package struct MovieFile: ~Copyable {
       (file, replaced, writtenPath) = (created.file, created.replaced, target)
       return
     }
-    throw CreationError(path: target, errorNumber: EBUSY)
+    throw .creating(target, EBUSY)
   }
 
   deinit {
@@ -73,9 +71,9 @@ package struct MovieFile: ~Copyable {
   /// - Returns: Nil if the name now belongs to another file.
   private static func create(
     _ target: String, _ overwrites: Bool
-  ) throws(CreationError) -> (file: OpenFile, replaced: Replaced?)? {
+  ) throws(CallFailure) -> (file: OpenFile, replaced: Replaced?)? {
     guard overwrites || FileIdentity(ofName: target) == nil else {
-      throw CreationError(path: target, errorNumber: EEXIST)
+      throw .creating(target, EEXIST)
     }
     let old = overwrites ? try NamedFile.locking(target) : nil
     let new = try Self.copy(
@@ -94,14 +92,14 @@ package struct MovieFile: ~Copyable {
     }
     unlink(new.path.systemPath)
     guard failure == ESTALE || failure == EEXIST else {
-      throw CreationError(path: target, errorNumber: failure)
+      throw .creating(target, failure)
     }
     return nil
   }
 
   private static func copy(
     beside target: String, _ kind: String, mode: mode_t?
-  ) throws(CreationError) -> Copy {
+  ) throws(CallFailure) -> Copy {
     // The lock is taken before the rename, because other processes can find the file by name
     // afterwards.
     let created = try TemporaryName.createLocked(beside: target, kind, named: target)
@@ -147,8 +145,8 @@ package struct MovieFile: ~Copyable {
   /// Creates an empty file that may later replace this file.
   ///
   /// - Returns: The new file, to be passed to ``replace(by:)`` or ``discard(_:)``.
-  /// - Throws: `CreationError` if the file cannot be created.
-  package borrowing func beginCopy() throws(CreationError) -> Copy {
+  /// - Throws: `CallFailure` if the file cannot be created.
+  package borrowing func beginCopy() throws(CallFailure) -> Copy {
     var status = stat()
     let mode: mode_t? = fstat(file.descriptor, &status) == 0 ? status.st_mode & 0o777 : nil
     return try Self.copy(beside: writtenPath, TemporaryName.part, mode: mode)
@@ -159,16 +157,16 @@ package struct MovieFile: ~Copyable {
 
   /// Replaces the file with a copy.
   ///
-  /// - Throws: `CreationError` if this fails, or if the name now belongs to another file. The copy
+  /// - Throws: `CallFailure` if this fails, or if the name now belongs to another file. The copy
   ///   is then deleted, and this file is unchanged.
-  package mutating func replace(by copy: Copy) throws(CreationError) {
+  package mutating func replace(by copy: Copy) throws(CallFailure) {
     guard let identity = file.identity else {
-      throw CreationError(path: writtenPath, errorNumber: EBADF)
+      throw .creating(writtenPath, EBADF)
     }
     let taken = FileName.take(writtenPath, for: copy.path, from: identity)
     guard taken.failure == 0 else {
       Self.discard(copy)
-      throw CreationError(path: writtenPath, errorNumber: taken.failure)
+      throw .creating(writtenPath, taken.failure)
     }
     FileName.remove(taken.old, of: identity)
     file = copy.file

@@ -89,7 +89,7 @@ final class DiskSync: Sendable {
       }
       guard written > state.synced.load(ordering: .relaxed) else { continue }
       do throws(CallFailure) { try file.sync() } catch {
-        state.failure.store(error.errorNumber, ordering: .relaxed)
+        state.failure.store(error.number, ordering: .relaxed)
         return
       }
       if !hasName { file.syncName() }

@@ -37,10 +37,10 @@ package struct TimeMapNote: Hashable, Sendable {
 
   /// Makes the note of a map.
   ///
-  /// `ticks` are the times of the frames in the movie.
-  package init(_ map: TimeMap, ticks: [Int64], timescale: Int32) {
+  /// `ticks` are the times of the frames in the movie, and `code` is the code of the map if it is known.
+  package init(_ map: TimeMap, code: [UInt8]? = nil, ticks: [Int64], timescale: Int32) {
     description = Self.description(map)
-    let code = map.code
+    let code = code ?? map.code
     if code.count <= Self.longestCode {
       content = .code(code)
     } else if let segment = map.segments.first, map.segments.count == 1,

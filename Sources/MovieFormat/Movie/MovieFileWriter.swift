@@ -198,9 +198,13 @@ package struct MovieFileWriter: ~Copyable {
   private mutating func addChapters() throws(CallFailure) {
     guard !settings.chapters.isEmpty else { return }
     let number = tracks.count
-    for index in tracks.indices {
-      tracks[index].track.references.append(
-        MovieTrack.Reference(type: ChapterTrack.reference, tracks: [number]))
+    // A track with the images of chapters is named beside the titles, and names none itself.
+    let images = Set(
+      tracks.flatMap(\.track.references).filter { $0.type == MovieTrack.Reference.chapters }
+        .flatMap(\.tracks))
+    for index in tracks.indices
+    where tracks[index].track.kind != .other && !images.contains(index) {
+      tracks[index].track.references.append(MovieTrack.Reference.chapters, number)
     }
     let movie = settings.index.timescale
     let timescale = ChapterTrack.timescale(of: settings.chapters, movie)
@@ -229,8 +233,6 @@ package struct MovieFileWriter: ~Copyable {
 
 /// The text track with the titles of chapters (QuickTime File Format, "Chapter lists").
 private enum ChapterTrack {
-  /// The type of the reference from other tracks.
-  static let reference: UInt32 = 0x6368_6170  // chap
   private static let text: UInt32 = 0x7465_7874  // text
 
   /// The number of ticks per second for the times of chapters.
@@ -260,9 +262,7 @@ private enum ChapterTrack {
     }
     var header = BoxBytes()
     header.box(BoxType.baseHeader) { box in
-      box.fullBox(0x676D_696E, version: 0, flags: 0) { box in  // gmin
-        for value in [0x40, 0x8000, 0x8000, 0x8000, 0, 0] as [UInt16] { box.append(value) }
-      }
+      MovieTrack.writeBaseInformation(into: &box)
       // A matrix, without which QuickTime shows no chapters.
       box.box(text) { box in
         box.append(UInt16(1))

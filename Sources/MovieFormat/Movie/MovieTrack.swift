@@ -40,6 +40,9 @@ package struct MovieTrack: Sendable {
     package let tracks: [Int]
 
     package init(type: UInt32, tracks: [Int]) { (self.type, self.tracks) = (type, tracks) }
+
+    /// The type of a reference to the titles and the images of chapters.
+    package static let chapters: UInt32 = 0x6368_6170  // chap
   }
 
   package static let unitMatrix: [Int32] = [1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30]
@@ -358,6 +361,69 @@ private struct EditList {
           }
           box.append(UInt32(0x1_0000))
         }
+      }
+    }
+  }
+}
+
+extension [MovieTrack.Reference] {
+  /// Adds a track to the reference of a type; there is only one of each type.
+  mutating func append(_ type: UInt32, _ track: Int) {
+    let earlier = first { $0.type == type }?.tracks ?? []
+    removeAll { $0.type == type }
+    append(MovieTrack.Reference(type: type, tracks: earlier + [track]))
+  }
+}
+
+extension MovieTrack {
+  /// This track of another file for a file with a container, without its references.
+  ///
+  /// The boxes after the media are left out, except for those with tags. The media header and the language are
+  /// replaced if the container changes.
+  package func stored(in container: MovieContainer, from source: MovieContainer) -> MovieTrack {
+    var track = self
+    track.references = []
+    track.isMade = false
+    track.extras = Box.list(in: extras, from: 0, to: extras.count)
+      .filter { [BoxType.userData, BoxType.metadata].contains($0.type) }
+      .flatMap { extras[Int($0.start)..<Int($0.end)] }
+    guard container != source, kind == .other else { return track }
+    // Codes below this one are those of QuickTime's own table.
+    if container == .mp4, language < 0x400 || language == 0x7FFF {
+      track.language = Self.undetermined
+    }
+    var header = BoxBytes()
+    if container == .mp4 {
+      header.fullBox(BoxType.emptyHeader, version: 0, flags: 0) { _ in }
+    } else {
+      header.box(BoxType.baseHeader) { box in
+        Self.writeBaseInformation(into: &box)
+        if handler == BoxType.timecode { Self.writeTimecodeInformation(into: &box) }
+      }
+    }
+    track.mediaHeader = header.bytes
+    return track
+  }
+
+  /// The code of an undetermined language, `und`.
+  private static let undetermined: UInt16 = 0x55C4
+
+  /// Appends the box that QuickTime requires in a media header without one of its own kind (`gmin`).
+  static func writeBaseInformation(into box: inout BoxBytes) {
+    box.fullBox(0x676D_696E, version: 0, flags: 0) { box in
+      for value in [0x40, 0x8000, 0x8000, 0x8000, 0, 0] as [UInt16] { box.append(value) }
+    }
+  }
+
+  /// Appends the box with the font in which QuickTime shows a timecode (`tcmi`).
+  private static func writeTimecodeInformation(into box: inout BoxBytes) {
+    box.box(BoxType.timecode) { box in
+      box.fullBox(0x7463_6D69, version: 0, flags: 0) { box in
+        // The font, its style and its size, a reserved field, and the colors of text and background.
+        for value in [0, 0, 12, 0, 0, 0, 0, 0xFFFF, 0xFFFF, 0xFFFF] as [UInt16] {
+          box.append(value)
+        }
+        box.append(UInt8(0))  // the length of the font's name
       }
     }
   }

@@ -62,7 +62,7 @@ struct AssetMovieWriter: ~Copyable {
   /// Records a frame of the first track in the journal, from which a recovery rebuilds the ledger.
   private mutating func note(_ frame: FrameObservation) throws(CallFailure) {
     guard movie != nil else { return early.append(frame) }
-    try CallFailure.converting { () throws(CallFailure) in try movie?.note(frame) }
+    try movie?.note(frame)
   }
 
   /// Stores the samples that are still in the encoders, and closes the fragmented file.
@@ -80,9 +80,7 @@ struct AssetMovieWriter: ~Copyable {
         }
       } catch { failure = failure ?? error }
     }
-    do throws(CallFailure) {
-      try CallFailure.converting { () throws(CallFailure) in try movie?.finish() }
-    } catch { failure = failure ?? error }
+    do throws(CallFailure) { try movie?.finish() } catch { failure = failure ?? error }
     if let failure { throw failure }
   }
 
@@ -93,10 +91,8 @@ struct AssetMovieWriter: ~Copyable {
     _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64, duration: Int64, isKeyFrame: Bool
   ) throws(CallFailure) {
     if movie == nil { try writeHead(bytes, track: track) }
-    try CallFailure.converting { () throws(CallFailure) in
-      try movie?.append(
-        bytes, track: track, ticks: ticks, duration: duration, isKeyFrame: isKeyFrame)
-    }
+    try movie?.append(
+      bytes, track: track, ticks: ticks, duration: duration, isKeyFrame: isKeyFrame)
     if tracks[track] is VideoAssetTrack { storedFrameCount += 1 }
   }
 
@@ -112,12 +108,10 @@ struct AssetMovieWriter: ~Copyable {
     }
     // A fragment normally lasts 150 ms, but has space for the samples of 250 ms.
     let samples = tracks.reduce(0) { $0 + $1.samplesPerSecond / 4 + 8 }
-    try CallFailure.converting { () throws(CallFailure) in
-      movie = try FragmentedMovieWriter(
-        file, index: head, tracks: heads,
-        layout: FragmentedMovieWriter.Layout(fragmentTicks: 150_000, samplesPerFragment: samples))
-      for frame in early { try movie?.note(frame) }
-    }
+    movie = try FragmentedMovieWriter(
+      file, index: head, tracks: heads,
+      layout: FragmentedMovieWriter.Layout(fragmentTicks: 150_000, samplesPerFragment: samples))
+    for frame in early { try movie?.note(frame) }
     early = []
   }
 }

@@ -92,7 +92,7 @@ final class AssetStore: Sendable {
     }
     self.queues = queues
     let file: MovieFile
-    do throws(MovieFile.CreationError) {
+    do throws(CallFailure) {
       file = try MovieFile(creating: path, overwrites: overwrites)
     } catch { throw MediaError(creating: error) }
     output.writer = AssetMovieWriter(into: file.file, tracks: tracks, makeMetadata: tags)
@@ -329,7 +329,7 @@ extension AssetStore {
         file.file, ends: writer.endTicks.map { .at($0) }, metadata: tags())
       guard file.hasItsName else { return MediaError(replacing: file.file) }
       let readable = zip(counts, inputs).reduce(0) { $0 + ($1.1.mediaType == .video ? $1.0 : 0) }
-      guard readable == count else {
+      guard readable == count, RecordedMovie.canOpen(file.file) else {
         return MediaError(
           .writeFailed, "only \(readable) of \(count) frames of \(path) could be read back",
           recovery: "check the disk, and write the file again")

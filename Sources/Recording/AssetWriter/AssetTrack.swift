@@ -65,7 +65,7 @@ final class VideoAssetTrack: AssetTrack {
     self.video = video
     pipeline = try video.makePipeline()
     parameters = pipeline.parameters
-    period = TakeWriter.microseconds(ofPeriods: 1, at: video.frameRate)
+    period = TakeTimeline.microseconds(ofPeriods: 1, at: video.frameRate)
   }
 
   var samplesPerSecond: Int { Int(min(video.frameRate.doubleValue, 10_000)) }

@@ -18,17 +18,15 @@ enum RecordedMovie {
     _ file: OpenFile, after repair: MovieRepair? = nil, ends: [MovieFinalizer.TrackEnd],
     metadata: [String: String], chapters: [(title: String, start: Int64)] = []
   ) throws(CallFailure) -> [Int64] {
-    try CallFailure.converting { () throws(CallFailure) in
-      let movie = try MovieFinalizer(file, after: repair)
-      var tags = metadata
-      if let video = movie.tracks.first(where: { $0.kind == .video }) {
-        TakeTimeNote.add(
-          to: &tags, sizes: video.samples.map(\.byteCount),
-          times: video.samples.map(\.presentationTicks), timescale: video.timescale,
-          records: movie.frameRecords)
-      }
-      return try movie.finish(ends: ends, tags: tags, chapters: chapters)
+    let movie = try MovieFinalizer(file, after: repair)
+    var tags = metadata
+    if let video = movie.tracks.first(where: { $0.kind == .video }) {
+      TakeTimeNote.add(
+        to: &tags, sizes: video.samples.map(\.byteCount),
+        times: video.samples.map(\.presentationTicks), timescale: video.timescale,
+        records: movie.frameRecords)
     }
+    return try movie.finish(ends: ends, tags: tags, chapters: chapters)
   }
 
   /// Whether libavformat can open a file.

@@ -1,64 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankCapture
+import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// Takes frames from the queue, stores them and records them in the ledger.
+/// Writes one file of a take: stores frames one by one, and creates the report at the end.
 ///
-/// The first stored frame is the take's time zero. Each frame lasts until the next one.
+/// The ledger of the file contains the outcome of every frame. After an error of the disk or the
+/// encoder, nothing more is stored.
 struct TakeWriter: ~Copyable {
-  private let file: OpenFile
-  private let plan: VideoPipelinePlan
-  private let delivery: FrameDelivery
-  private let frameRate: FrameRate
-  private let audio: TakeAudio?
-  private let audioCodec: AudioCodec
-  /// Whether disk space is reserved beyond the end of the file.
-  private let reservesSpace: Bool
+  /// The audio and the metadata values of a closed file that continue in the next file of the take.
+  struct Remainder {
+    var audio: AudioTrack.Continuation?
+    var values: PendingValues
+  }
+
+  private let configuration: TakeConfiguration
+  private var file: MovieFile
   /// The greatest number of stored frames whose journal records are not written yet.
   ///
   /// If the process is killed, these frames are lost. After this many frames, the owner calls
   /// ``flush()``, which writes the records.
   private let unflushedFrames: Int
-  /// Creates the file's tags from the first frame and the number of hidden lead-in frames.
-  private let makeMetadata: (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
+  private let startOfWriting = CaptureStatistics.threadTime()
 
-  /// The rotation, mirroring and zoom of the frames, or nil for frames as the camera delivers them.
-  private let geometry: ConnectionGeometry?
-  /// The part of each copied frame that players should show, or nil for the whole frame.
-  private(set) var cleanAperture: CleanAperture?
-  /// Whether the zoom changed after the first of the copied frames.
-  private(set) var hasOtherZoom = false
-
-  /// The frame account, which contains the outcome of each frame.
-  ///
-  /// A frame that could not be stored counts as taken in the account, so the file may contain fewer
-  /// frames than the account.
-  private(set) var account: FrameAccount
-  /// The number of video frames stored in the file so far.
-  private(set) var storedCount: Int64 = 0
-  /// The pauses of the take.
-  private(set) var pauses: [RecordingPause] = []
-  /// The number of hidden frames in the file before the first shown frame.
-  private(set) var leadInCount: Int64 = 0
-  private var plannedLeadIn = 0
-  /// The times of all stored frames, in microseconds after the first stored frame.
-  private(set) var storedMicroseconds: [Int64] = []
-  /// The first stored frame.
-  private(set) var first: FrameObservation?
-  /// The duration of the last frame in microseconds, set by ``finish()``.
-  private var lastDuration: Int64 = 0
-  /// The number of audio samples per channel in the file.
-  private(set) var audioSampleCount: Int64 = 0
-  /// The final report of the audio, or nil for a take without audio.
-  private(set) var audioAccount: RecordedAudio?
-
+  private var timeline: TakeTimeline
   /// Metadata values that wait until their frames are stored.
-  private(set) var values: PendingValues
+  private var values: PendingValues
   /// The state of the audio at the end of the take's previous file, or nil for the first file.
   private let earlierAudio: AudioTrack.Continuation?
   private var pipeline: (any VideoPipeline)?
@@ -68,153 +40,172 @@ struct TakeWriter: ~Copyable {
   ///
   /// They are written to the ledger after the header.
   private var early: [FrameObservation] = []
-  private var lastMicroseconds: Int64 = -1
-  /// The decode times of the first and the last stored frame, in microseconds.
-  private var (firstDecodeTime, lastDecodeTime): (Int64?, Int64?) = (nil, nil)
-  /// The duration of the source's last frame, in microseconds.
-  ///
-  /// Nil unless the source is finite and the take includes its last frame.
-  private var sourceLastDuration: Int64?
-  /// The time at which the take's next file begins, in microseconds of this file.
-  ///
-  /// Nil if this file is the last.
-  private var nextFileStart: Int64?
+  /// The number of hidden frames in the file before the first shown frame.
+  private var leadInCount: Int64 = 0
+  private var plannedLeadIn = 0
+  /// The part of each copied frame that players should show, or nil for the whole frame.
+  private var cleanAperture: CleanAperture?
+  /// Whether the zoom changed after the first of the copied frames.
+  private var hasOtherZoom = false
   /// Whether a pause has left out frames that the next frame may need for decoding.
   private var isInterrupted = false
-  private let periodMicroseconds: Int64
+  /// The number of bytes in the file so far.
+  private var byteCount: Int64 = 0
+  private var frameBytes: Int64 = 0
+  /// The triggers that the file marks with chapters.
+  private var markedTriggers: [CaptureTrigger] = []
 
+  private var limits: FileLimits
+  /// The first error of the disk or the encoder, after which nothing is stored.
+  private var failure: CallFailure?
+  /// The reason why a limit ended the take, and the first frame after the limit.
+  private var limit: (reason: StopReason, next: FrameObservation)?
+  /// The final state of the capture when the file was closed, or nil while the file is open.
+  private var end: CaptureEnd?
+
+  /// Starts to write to an empty file.
+  ///
+  /// - Parameters:
+  ///   - configuration: The camera, the audio and the options.
+  ///   - file: The empty file.
+  ///   - unflushedFrames: The greatest number of stored frames whose journal records are written
+  ///     only when ``flush()`` is called. If the process is killed, these frames are lost.
+  ///   - earlier: The remainder of the take's previous file. Nil for the first file.
   init(
-    into file: OpenFile, plan: VideoPipelinePlan, delivery: FrameDelivery, frameRate: FrameRate,
-    audio: TakeAudio?,
-    audioCodec: AudioCodec,
-    reservesSpace: Bool = true,
-    unflushedFrames: Int = 0,
-    geometry: ConnectionGeometry? = nil,
-    account: FrameAccount, values: PendingValues = PendingValues(),
-    after earlierAudio: AudioTrack.Continuation? = nil,
-    makeMetadata: @escaping (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
+    _ configuration: TakeConfiguration, into file: consuming MovieFile, unflushedFrames: Int = 0,
+    after earlier: Remainder? = nil
   ) {
+    self.configuration = configuration
     self.file = file
-    self.plan = plan
-    self.delivery = delivery
-    self.frameRate = frameRate
-    self.audio = audio
-    self.audioCodec = audioCodec
-    self.reservesSpace = reservesSpace
     self.unflushedFrames = unflushedFrames
-    self.geometry = geometry
-    self.account = account
-    self.values = values
-    self.earlierAudio = earlierAudio
-    self.makeMetadata = makeMetadata
-    periodMicroseconds = Self.microseconds(ofPeriods: 1, at: frameRate)
+    timeline = TakeTimeline(
+      configuration.makeAccount(), frameRate: configuration.input.negotiatedFrameRate)
+    values = earlier?.values ?? PendingValues()
+    earlierAudio = earlier?.audio
+    limits = FileLimits(
+      configuration.settings, audio: configuration.audio?.rates(configuration.audioCodec))
   }
 
-  private var path: String { file.path }
+  private var delivery: FrameDelivery { configuration.input.delivery }
+  private var plan: VideoPipelinePlan { configuration.plan }
+
+  // MARK: State
+
+  /// The number of frames in the file so far.
+  var storedCount: Int64 { timeline.storedCount }
+
+  /// The number of frames that the full queue has rejected so far.
+  var refusedCount: Int64 { timeline.account.ledger.lostQueue }
+
+  /// Whether nothing more is stored, because of a limit or an error.
+  var isOver: Bool { limit != nil || failure != nil }
+
+  /// The reason to end the take, if the file has reached a limit.
+  var limitReason: StopReason? { limit?.reason }
+
+  /// The reason to end the whole capture if the disk cannot store more, otherwise nil.
+  var reasonToEndAll: StopReason? {
+    if let failure { return failure.stopReason }
+    return limit?.reason == .minFree ? .minFree : nil
+  }
+
+  /// Whether the next file of the take could begin with this frame.
+  func canEnd(before frame: QueuedFrame) -> Bool {
+    frame.observation.outcome == .taken && timeline.account.ledger.stored > 0 && !isOver
+      && !timeline.account.clock.isPaused
+      && (delivery.layout != .compressed(.h264) || frame.isKeyFrame)
+  }
+
+  /// The time in the file that the next frame would get, in microseconds.
+  func time(of frame: QueuedFrame) -> Int64 { timeline.time(of: frame.observation) }
+
+  /// The current progress of the recording.
+  func progress(queueFill: Double) -> MovieFileOutput.Progress {
+    MovieFileOutput.Progress(
+      stored: storedCount, missing: timeline.account.ledger.dropped,
+      duration: MediaTime(microseconds: timeline.endMicroseconds), queueFill: queueFill,
+      bytes: byteCount, levels: configuration.audio?.feed.levels ?? [])
+  }
+
+  /// The audio and the metadata values of the closed file that continue in the next file.
+  var remainder: Remainder {
+    var values = values
+    values.begin(afterFrames: storedCount)
+    return Remainder(
+      audio: audioTrack?.continuation(atMicroseconds: timeline.endMicroseconds), values: values)
+  }
+
+  // MARK: Frames
 
   /// Adds metadata values, which are stored with their frames.
   mutating func add(_ values: [PendingValue]) { self.values.add(values) }
 
-  /// The number of bytes in the file so far.
-  private(set) var byteCount: Int64 = 0
-  private var frameBytes: Int64 = 0
-
-  /// The encoding of the video, or nil before the first frame.
-  var video: RecordedVideo? {
-    guard storedCount > 0, let pipeline else { return nil }
-    let headers = pipeline.parameters.flatMap { H264Headers($0) }
-    let seconds = Double(max(1, endMicroseconds)) / 1_000_000
-    return RecordedVideo(
-      codec: plan.codec, profile: headers?.profileName, level: headers?.levelName,
-      bitRate: Int64(saturating: (Double(frameBytes) * 8 / seconds).rounded()),
-      maximumBitRate: pipeline.maximumBitRate)
-  }
-
-  /// The end of the last stored frame, in microseconds after the start of the first stored frame.
-  var endMicroseconds: Int64 { (storedMicroseconds.last ?? 0) &+ lastDuration }
-
-  /// The duration of the take so far in seconds, for display.
-  var seconds: Double { Double(endMicroseconds) / 1_000_000 }
-
-  /// Records a frame that is not stored because an earlier error ended storing.
-  mutating func refuse(_ frame: QueuedFrame) -> FrameOutcome {
-    let outcome = frame.observation.outcome
-    // The write error may also affect the ledger of the file, so an error of this call is ignored.
-    try? record(frame.observation, outcome)
-    return outcome
-  }
+  /// Marks a trigger with a chapter of the file.
+  mutating func mark(_ trigger: CaptureTrigger) { markedTriggers.append(trigger) }
 
   /// Stores a frame.
   ///
   /// If the frame was dropped before it reached the writer, only records its outcome.
   ///
+  /// After an error, requests the end of the capture.
+  ///
+  /// - Returns: The outcome of the frame. Nil if a limit ended the take before this frame.
+  @discardableResult
+  mutating func store(_ frame: QueuedFrame) -> FrameOutcome? {
+    guard limit == nil else { return nil }
+    guard failure == nil else {
+      // The write error may also affect the ledger of the file, so an error of this call is
+      // ignored.
+      try? record(frame.observation, frame.observation.outcome)
+      return frame.observation.outcome
+    }
+    if let reason = limits.reason(
+      against: frame, fileBytes: byteCount, frames: storedCount + leadInCount,
+      seconds: Double(timeline.endMicroseconds) / 1_000_000)
+    {
+      limit = (reason, frame.observation)
+      return nil
+    }
+    defer { if storedCount > 0 { file.dropReplaced() } }
+    do throws(CallFailure) { return try enter(frame) } catch {
+      fail(error)
+      return .taken
+    }
+  }
+
+  private mutating func fail(_ error: CallFailure) {
+    failure = error
+    configuration.control.stop(error.stopReason)
+  }
+
+  /// Stores a frame and records its outcome, or only records it.
+  ///
   /// - Returns: The outcome of the frame.
   /// - Throws: `CallFailure` if the encoder or the file fails. The frame then counts as taken.
-  mutating func store(_ frame: QueuedFrame) throws(CallFailure) -> FrameOutcome {
-    var outcome = frame.observation.outcome
+  private mutating func enter(_ frame: QueuedFrame) throws(CallFailure) -> FrameOutcome {
+    let observation = frame.observation
+    var outcome = observation.outcome
     if outcome == .paused {
-      pause(atMicroseconds: frame.observation.microseconds)
-    } else if account.clock.isPaused {
-      try resume(atMicroseconds: frame.observation.microseconds)
+      timeline.pause(at: observation)
+    } else if timeline.account.clock.isPaused {
+      try resume(at: observation)
     }
-    guard outcome == .taken else {
-      try record(frame.observation, outcome)
-      return outcome
+    if outcome == .taken {
+      do throws(CallFailure) { outcome = try take(frame) } catch {
+        timeline.record(observation)
+        throw error
+      }
     }
-    let before = (first: first, microseconds: lastMicroseconds)
-    do throws(CallFailure) { outcome = try take(frame) } catch {
-      lastMicroseconds = before.microseconds
-      account.record(frame.observation)
-      throw error
-    }
-    if outcome != .taken { (first, lastMicroseconds) = before }
-    try record(frame.observation, outcome)
+    try record(observation, outcome)
     return outcome
   }
 
-  /// Stores the lead-in: the frames from the last key frame up to the take's first frame, which
-  /// depends on them for decoding.
-  ///
-  /// The lead-in frames have times before zero, one tick each, so players decode them but do not
-  /// show them.
-  ///
-  /// - Parameters:
-  ///   - frames: The frames in order, starting with a key frame.
-  ///   - first: The first frame of the take, which is stored next.
-  /// - Throws: `CallFailure` as ``store(_:)`` does.
-  mutating func lead(
-    in frames: [QueuedFrame], to first: FrameObservation
-  ) throws(CallFailure) {
-    self.first = first
-    plannedLeadIn = frames.count
-    var pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)
-    for (index, frame) in frames.enumerated() {
-      try pipeline.prime(frame.bytes, at: Int64(index - frames.count)) {
-        (bytes, sample, parameters) throws(CallFailure) in
-        try append(bytes, sample, parameters)
-        leadInCount += 1
-      }
-    }
-    self.pipeline = pipeline
-    byteCount = movie?.byteCount ?? 0
-  }
-
-  private mutating func pause(atMicroseconds time: Int64) {
-    guard first != nil else { return }
-    pauses.append(
-      RecordingPause(
-        time: MediaTime(microseconds: account.clock.time(ofMicroseconds: time)),
-        captureTime: MediaTime(microseconds: time)))
-  }
-
-  /// Ends a pause, and continues with the audio from this time on the capture clock.
-  private mutating func resume(atMicroseconds time: Int64) throws(CallFailure) {
-    account.resume(atMicroseconds: time)
+  /// Ends a pause, and continues with the audio from this frame on.
+  private mutating func resume(at frame: FrameObservation) throws(CallFailure) {
     isInterrupted = true
-    guard first != nil, let last = pauses.indices.last else { return }
-    pauses[last].end(atMicroseconds: time)
+    guard let time = timeline.resume(at: frame) else { return }
     let packets = try audioTrack?.resume(
-      atMicroseconds: account.clock.time(ofMicroseconds: time), originMicroseconds: time)
+      atMicroseconds: time, originMicroseconds: frame.microseconds)
     try writeAudio(packets ?? [])
   }
 
@@ -224,11 +215,11 @@ struct TakeWriter: ~Copyable {
   ) throws(CallFailure) {
     var frame = frame
     frame.outcome = outcome
-    account.record(frame)
+    timeline.record(frame)
     if movie == nil {
       early.append(frame)
     } else {
-      try CallFailure.converting { () throws(CallFailure) in try movie?.note(frame) }
+      try movie?.note(frame)
     }
   }
 
@@ -238,20 +229,16 @@ struct TakeWriter: ~Copyable {
       return .unshowable
     }
     isInterrupted = false
-    if first == nil { first = observation }
-    let time = time(of: observation)
-    lastMicroseconds = time
+    let isFirst = timeline.first == nil
+    if isFirst { timeline.begin(with: observation) }
+    let time = timeline.time(of: observation)
     // The pipeline is moved out of `self`. Swift would copy it for each frame if there were a
     // second reference to it.
     var pipeline =
-      if let known = self.pipeline.take() {
-        known
-      } else {
-        try plan.makePipeline(for: delivery, frameRate: frameRate)
-      }
+      if let known = self.pipeline.take() { known } else { try makePipeline() }
     // The pipeline may contain frames that can still be stored, so it is kept after an error.
     defer { self.pipeline = pipeline }
-    if let geometry {
+    if let geometry = configuration.geometry {
       let factor = geometry.outputFactor(atMicroseconds: observation.microseconds)
       pipeline.zoom(to: factor)
       if plan.isCopy, movie != nil, aperture(ofFactor: factor) != cleanAperture {
@@ -264,119 +251,101 @@ struct TakeWriter: ~Copyable {
     }
     // An H.264 frame before the first key frame cannot be decoded, so the pipeline does not take
     // it. The take begins with the key frame.
-    guard outcome == .taken else { return outcome }
+    guard outcome == .taken else {
+      if isFirst { timeline.begin(with: nil) }
+      return outcome
+    }
     let audio = try audioTrack?.advance(toMicroseconds: time)
     try writeAudio(audio ?? [])
     byteCount = movie?.byteCount ?? 0
+    timeline.advance(to: time)
     return .taken
+  }
+
+  private func makePipeline() throws(CallFailure) -> any VideoPipeline {
+    try plan.makePipeline(for: delivery, frameRate: configuration.input.negotiatedFrameRate)
+  }
+
+  /// Stores the lead-in: the frames from the last key frame up to the take's first frame, which
+  /// depends on them for decoding.
+  ///
+  /// The lead-in frames have times before zero, one tick each, so players decode them but do not
+  /// show them.
+  ///
+  /// - Parameters:
+  ///   - frames: The frames in order, starting with a key frame.
+  ///   - first: The first frame of the take, which is stored next.
+  mutating func lead(in frames: [QueuedFrame], to first: FrameObservation) {
+    timeline.begin(with: first)
+    plannedLeadIn = frames.count
+    do throws(CallFailure) {
+      var pipeline = try makePipeline()
+      for (index, frame) in frames.enumerated() {
+        try pipeline.prime(frame.bytes, at: Int64(index - frames.count)) {
+          (bytes, sample, parameters) throws(CallFailure) in
+          try write(bytes, sample, parameters, isHidden: true)
+        }
+      }
+      self.pipeline = pipeline
+      byteCount = movie?.byteCount ?? 0
+    } catch { fail(error) }
   }
 
   /// Writes the journal records of all frames stored so far.
   ///
   /// If the process is killed later, a recovery finds these frames.
-  ///
-  /// - Throws: `CallFailure` if writing fails.
-  mutating func flush() throws(CallFailure) {
-    try storeValues()
-    try CallFailure.converting { () throws(CallFailure) in try movie?.flush() }
-  }
-
-  /// Stores the frames that are still in the pipeline and closes the fragmented file.
-  ///
-  /// - Throws: `CallFailure`. The frames stored before stay playable.
-  mutating func finish() throws(CallFailure) {
-    // After an error, the remaining steps still run to store as much as possible.
-    var failure: CallFailure?
+  mutating func flush() {
     do throws(CallFailure) {
-      var pipeline = pipeline
-      try pipeline?.finish { (bytes, sample, parameters) throws(CallFailure) in
-        try write(bytes, sample, parameters)
-      }
-    } catch { failure = error }
-    do throws(CallFailure) { try storeValues(isEnd: true) } catch { failure = failure ?? error }
-    do throws(CallFailure) { try finishMovie() } catch { failure = failure ?? error }
-    if let failure { throw failure }
-  }
-
-  private mutating func finishMovie() throws(CallFailure) {
-    guard movie != nil else { return }
-    // The last frame lasts one period, plus one period for each frame that is missing after it.
-    let missing = account.periodsSinceTaken
-    let known = missing == 0 ? sourceLastDuration : nil
-    let untilNextFile = nextFileStart.map { $0 &- (storedMicroseconds.last ?? 0) }
-    lastDuration = min(
-      untilNextFile ?? known ?? Self.microseconds(ofPeriods: 1 + missing, at: frameRate),
-      FragmentedMovieWriter.maximumSampleTicks)
-    let end = endMicroseconds
-    // In a reordered file, the frame decoded last is not the frame shown last, and decoding begins
-    // before time zero.
-    let decoded = min(0, firstDecodeTime ?? 0) &- (lastDecodeTime ?? 0)
-    movie?.endLast(
-      ofTrack: Self.videoTrack,
-      duration: plan.isReordered ? max(1, end &+ decoded) : lastDuration)
-    var failure: CallFailure?
-    do throws(CallFailure) {
-      let audio = try audioTrack?.finish(atMicroseconds: end)
-      try writeAudio(audio ?? [])
-    } catch { failure = error }
-    audioSampleCount = audioTrack?.sampleCount ?? 0
-    audioAccount = audioTrack?.account
-    do throws(CallFailure) {
-      try CallFailure.converting { () throws(CallFailure) in try movie?.finish() }
+      try storeValues()
+      try movie?.flush()
     } catch {
-      failure = failure ?? error
+      // The first error is kept, since it causes the later ones.
+      if failure == nil { fail(error) }
     }
-    if let failure { throw failure }
   }
 
-  /// The duration of a number of frame periods in microseconds, at least 1.
-  ///
-  /// The result is rounded up. Drivers truncate timestamps to microseconds, so a frame was captured
-  /// up to 1 µs after its timestamp, and its end is later by the same amount.
-  static func microseconds(ofPeriods count: Int64, at frameRate: FrameRate) -> Int64 {
-    let exact = try? MediaTime(frameRate.frameDuration * Rational(count))
-      .converted(to: 1_000_000, rounding: .towardPositiveInfinity).value
-    return max(1, exact ?? FragmentedMovieWriter.maximumSampleTicks)
-  }
+  // MARK: The file
 
-  /// Closes the frame account.
-  ///
-  /// Call this before ``finish()``, which derives the last frame's duration from the account.
-  ///
-  /// `next` is the first frame of the take's next file. Nil if this file is the last.
-  mutating func close(_ end: CaptureEnd, before next: FrameObservation? = nil) {
-    account.close(end.frames)
-    sourceLastDuration = end.lastFrameDuration
-    nextFileStart = next.map { time(of: $0) }
-  }
-
-  /// The time in the file that the next frame would get, in microseconds.
-  func time(of frame: FrameObservation) -> Int64 {
-    // If the driver's clock stops or runs backward, the time in the file must still increase. It
-    // then advances by 1 µs.
-    max(account.clock.time(ofMicroseconds: frame.microseconds), lastMicroseconds &+ 1)
-  }
-}
-
-extension TakeWriter {
   private static let videoTrack = 0
   private static let audioTrack = 1
+
+  private mutating func write(
+    _ bytes: UnsafeRawBufferPointer, _ sample: VideoSample, _ parameters: CodecParameters?,
+    isHidden: Bool = false
+  ) throws(CallFailure) {
+    if movie == nil { try begin(bytes, sample, parameters) }
+    try append(bytes, sample)
+    timeline.didStore(sample, isHidden: isHidden)
+    if isHidden { leadInCount += 1 } else { frameBytes += Int64(bytes.count) }
+  }
+
+  private mutating func append(
+    _ bytes: UnsafeRawBufferPointer, _ sample: VideoSample
+  ) throws(CallFailure) {
+    let duration = sample.time < 0 ? 1 : timeline.periodMicroseconds
+    try movie?.append(
+      bytes, track: Self.videoTrack, ticks: sample.decodeTime,
+      presentationOffset: sample.time &- sample.decodeTime, duration: duration,
+      isKeyFrame: sample.isKeyFrame, isDroppable: sample.isDroppable)
+  }
 
   /// Creates the file's header at the first frame, because the codec parameters are unknown before
   /// that frame.
   private mutating func begin(
     _ image: UnsafeRawBufferPointer, _ sample: VideoSample, _ parameters: CodecParameters?
   ) throws(CallFailure) {
-    guard let parameters, let first else {
+    let path = file.file.path
+    guard let parameters, let first = timeline.first else {
       throw CallFailure("begin", path, code: -22)
     }
     let (ticks, time) = (sample.decodeTime, sample.time)
     let packet = try Packet(
       copying: image, pts: time, dts: ticks, duration: 1, isKeyFrame: true)
     var index = MovieIndex(MovieContainer(path: path) ?? .mov, timescale: 1_000_000)
-    index.tags = makeMetadata(first, plannedLeadIn)
+    index.tags = configuration.tags(
+      first, leadIn: plannedLeadIn, frameRate: configuration.input.negotiatedFrameRate, gaps: nil)
     var video = TrackMuxer.Format(parameters, in: index.container, timescale: 1_000_000)
-    if let geometry {
+    if let geometry = configuration.geometry {
       video.displayMatrix = geometry.rotation.displayMatrix(
         width: delivery.width, height: delivery.height)
       if plan.isCopy {
@@ -389,19 +358,18 @@ extension TakeWriter {
         video, first: FirstSample(ticks: ticks, presentationTicks: time), packet: packet,
         cleanAperture: cleanAperture.map { .init(width: $0.width, height: $0.height) }, path: path)
     ]
-    firstDecodeTime = ticks
-    if let audio {
+    if let audio = configuration.audio {
       let track = try AudioTrack(
-        source: audio, codec: audioCodec, originMicroseconds: first.microseconds,
+        source: audio, codec: configuration.audioCodec, originMicroseconds: first.microseconds,
         after: earlierAudio)
       tracks.append(try track.head(of: path))
       audioTrack = consume track
     }
-    try CallFailure.converting { () throws(CallFailure) in
-      movie = try FragmentedMovieWriter(
-        file, index: index, tracks: tracks, layout: layout, reservesSpace: reservesSpace)
-      for frame in early { try movie?.note(frame) }
-    }
+    movie = try FragmentedMovieWriter(
+      file.file, index: index, tracks: tracks, layout: layout,
+      // Reserved disk space would count as used, so the free space limit would be reached too early.
+      reservesSpace: configuration.settings.minFreeDiskSpaceLimit == nil)
+    for frame in early { try movie?.note(frame) }
     early = []
   }
 
@@ -417,8 +385,10 @@ extension TakeWriter {
   /// lost, together at most 0.25 s.
   private var layout: FragmentedMovieWriter.Layout {
     // A camera may exceed its nominal rate, so a fragment has space for more frames than expected.
-    let frames = Int(min(frameRate.doubleValue, 10_000) / 4)
-    let blocks = audio.map { AudioBlockEncoder.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8 }
+    let frames = Int(min(configuration.input.negotiatedFrameRate.doubleValue, 10_000) / 4)
+    let blocks = configuration.audio.map {
+      AudioBlockEncoder.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8
+    }
     var layout = FragmentedMovieWriter.Layout(
       fragmentTicks: 150_000, samplesPerFragment: frames + (blocks ?? 4),
       unflushedFrames: unflushedFrames)
@@ -426,31 +396,15 @@ extension TakeWriter {
     return layout
   }
 
-  private mutating func write(
-    _ bytes: UnsafeRawBufferPointer, _ sample: VideoSample, _ parameters: CodecParameters?
-  ) throws(CallFailure) {
-    try append(bytes, sample, parameters)
-    storedCount += 1
-    frameBytes += Int64(bytes.count)
-    // The times are kept in presentation order. If frames are reordered, a few frames with later
-    // times may have been stored before this frame.
-    var index = storedMicroseconds.count
-    while index > 0, storedMicroseconds[index - 1] > sample.time { index -= 1 }
-    storedMicroseconds.insert(sample.time, at: index)
-  }
-
-  private mutating func append(
-    _ bytes: UnsafeRawBufferPointer, _ sample: VideoSample, _ parameters: CodecParameters?
-  ) throws(CallFailure) {
-    if movie == nil { try begin(bytes, sample, parameters) }
-    let duration = sample.time < 0 ? 1 : periodMicroseconds
-    try CallFailure.converting { () throws(CallFailure) in
-      try movie?.append(
-        bytes, track: Self.videoTrack, ticks: sample.decodeTime,
-        presentationOffset: sample.time &- sample.decodeTime, duration: duration,
-        isKeyFrame: sample.isKeyFrame, isDroppable: sample.isDroppable)
+  private mutating func writeAudio(_ packets: [Packet]) throws(CallFailure) {
+    for packet in packets {
+      guard let time = packet.pts else { continue }
+      let duration = packet.duration
+      try packet.withBytes { (bytes) throws(CallFailure) in
+        try movie?.append(
+          bytes, track: Self.audioTrack, ticks: time, duration: duration, isKeyFrame: true)
+      }
     }
-    lastDecodeTime = sample.decodeTime
   }
 
   /// Stores the metadata values of those frames that are stored already.
@@ -458,34 +412,182 @@ extension TakeWriter {
   /// Set `isEnd` after the last frame of the file.
   private mutating func storeValues(isEnd: Bool = false) throws(CallFailure) {
     guard !values.waiting.isEmpty, movie != nil else { return }
-    let end: PendingValues.End = isEnd ? nextFileStart.map { .file($0) } ?? .take : .none
+    let end: PendingValues.End =
+      isEnd ? timeline.nextFileStart.map { .file($0) } ?? .take : .none
     // Reordered frames may still be stored between the last ones, so metadata values of the last 32
     // frames wait.
     let stored = values.take(
-      times: storedMicroseconds, margin: plan.isReordered ? 32 : 0, clock: account.clock, end: end)
+      times: timeline.storedMicroseconds, margin: plan.isReordered ? 32 : 0,
+      clock: timeline.account.clock, end: end)
     guard let first = stored.first else { return }
-    _ = try CallFailure.converting { () throws(CallFailure) in
-      try movie?.attach(TimedValue.encode(stored), ticks: first.ticks)
-    }
+    _ = try movie?.attach(TimedValue.encode(stored), ticks: first.ticks)
   }
 
-  /// The state of the audio from which the take's next file continues.
+  // MARK: The end
+
+  /// Closes the frame account, stores the last samples, and closes the fragmented file.
   ///
-  /// Call this after the current file is finished.
-  func audioContinuation() -> AudioTrack.Continuation? {
-    audioTrack?.continuation(atMicroseconds: endMicroseconds)
-  }
-
-  private mutating func writeAudio(_ packets: [Packet]) throws(CallFailure) {
-    for packet in packets {
-      guard let time = packet.pts else { continue }
-      let duration = packet.duration
-      try packet.withBytes { (bytes) throws(CallFailure) in
-        try CallFailure.converting { () throws(CallFailure) in
-          try movie?.append(
-            bytes, track: Self.audioTrack, ticks: time, duration: duration, isKeyFrame: true)
-        }
+  /// `next` is the first frame of the take's next file. Nil if this file is the last.
+  mutating func close(_ end: CaptureEnd, before next: FrameObservation? = nil) {
+    var end = end
+    if let limit {
+      end = CaptureEnd(stopReason: limit.reason)
+      end.frames.next = limit.next
+    }
+    end.cost.writerThread = CaptureStatistics.threadTime() - startOfWriting
+    timeline.close(end, before: next)
+    // After an error, the remaining steps still run to store as much as possible. The frames stored
+    // before stay playable.
+    attempt { (writer: inout TakeWriter) throws(CallFailure) in
+      var pipeline = writer.pipeline
+      try pipeline?.finish { (bytes, sample, parameters) throws(CallFailure) in
+        try writer.write(bytes, sample, parameters)
       }
     }
+    attempt { (writer: inout TakeWriter) throws(CallFailure) in try writer.storeValues(isEnd: true)
+    }
+    if movie != nil {
+      let duration = timeline.endLast(isReordered: plan.isReordered)
+      movie?.endLast(ofTrack: Self.videoTrack, duration: duration)
+      attempt { (writer: inout TakeWriter) throws(CallFailure) in
+        let end = writer.timeline.endMicroseconds
+        let audio = try writer.audioTrack?.finish(atMicroseconds: end)
+        try writer.writeAudio(audio ?? [])
+      }
+      attempt { (writer: inout TakeWriter) throws(CallFailure) in try writer.movie?.finish() }
+    }
+    self.end = end
+  }
+
+  /// Runs a step at the end of the file, and keeps the first error.
+  private mutating func attempt(_ step: (inout TakeWriter) throws(CallFailure) -> Void) {
+    do throws(CallFailure) { try step(&self) } catch { failure = failure ?? error }
+  }
+
+  /// Converts the closed file to a plain movie, and creates its report.
+  ///
+  /// - Throws: `MediaError` if no frame was stored. The file is then removed.
+  consuming func finish(
+    _ verification: FrameRateVerification?
+  ) throws(MediaError) -> RecordingReport {
+    let end = end ?? CaptureEnd()
+    if storedCount > 0 {
+      let recorded = FinishedTake(
+        configuration: configuration, timeline: timeline, video: video, audio: audioTrack?.account,
+        audioSampleCount: audioTrack?.sampleCount ?? 0, leadInCount: leadInCount,
+        cleanAperture: cleanAperture, hasOtherZoom: hasOtherZoom, markedTriggers: markedTriggers)
+      let report = recorded.report(end, failure, verification, of: &file)
+      // A file with frames is kept even if it is unreadable now, because it may become readable
+      // later. An empty file is removed.
+      if report.ledger.stored > 0 { return report }
+    }
+    let (configuration, failure, limit) = (configuration, failure, limit)
+    file.discard()
+    if let error = end.error { throw error }
+    if let limit { throw MediaError(configuration.settings, limit.reason) }
+    if failure == nil, [.signal, .stopped, .reconfigured].contains(end.stopReason) {
+      throw MediaError(
+        .cancelled, "\(configuration.settings.path) was stopped before its first frame",
+        recovery: "record for longer")
+    }
+    throw failure.map(MediaError.init(recording:))
+      ?? MediaError(
+        .nothingStored,
+        "\(configuration.input.device.address) delivered no frame that could be stored",
+        recovery: "check the camera, or record for longer")
+  }
+
+  /// The encoding of the video, or nil before the first frame.
+  private var video: RecordedVideo? {
+    guard storedCount > 0, let pipeline else { return nil }
+    let headers = pipeline.parameters.flatMap { H264Headers($0) }
+    let seconds = Double(max(1, timeline.endMicroseconds)) / 1_000_000
+    return RecordedVideo(
+      codec: plan.codec, profile: headers?.profileName, level: headers?.levelName,
+      bitRate: Int64(saturating: (Double(frameBytes) * 8 / seconds).rounded()),
+      maximumBitRate: pipeline.maximumBitRate)
+  }
+}
+
+/// Limits on the file size and the free disk space of a take.
+///
+/// The writer checks the limits before it stores a frame. The first frame beyond a limit ends the
+/// take, so that frame and the later ones do not count as lost.
+struct FileLimits {
+  /// The data rate and the packet rate of the audio in the file, in bytes and packets per second.
+  struct Audio {
+    let bytesPerSecond: Int64
+    let packetsPerSecond: Int64
+  }
+
+  private let path: String
+  private let audio: Audio?
+  private let maximumSize: Int64?
+  private let minimumFree: Int64?
+  private var nextLook = Int64.min
+  private var freeBytes = Int64.max
+
+  /// The fixed part of the size of the metadata in a finished file, in bytes.
+  ///
+  /// The size has another part of `bytesPerFrame` for each frame.
+  ///
+  /// The header and the tags are stored twice. For each frame, position, size and time are stored
+  /// both in the fragment and in the index, and the ledger contains a record.
+  private static let bytesPerFile: Int64 = 64 << 10
+  private static let bytesPerFrame: Int64 = 96
+  /// The size of the metadata for each audio packet, in bytes.
+  private static let bytesPerPacket: Int64 = 40
+  /// The greatest length of audio that may be stored after the start of the last frame, in seconds.
+  ///
+  /// It covers the duration of the last frame and the delay of a microphone.
+  private static let lateAudio: Int64 = 2
+  /// The interval between checks of the free disk space, in microseconds of capture time.
+  private static let lookInterval: Int64 = 200_000
+
+  init(_ settings: RecordingSettings, audio: Audio?) {
+    self.audio = audio
+    path = settings.path
+    maximumSize = settings.maxRecordedFileSize
+    minimumFree = settings.minFreeDiskSpaceLimit
+  }
+
+  /// The reason to end the take before this frame is stored, or nil if no limit is reached.
+  mutating func reason(
+    against frame: QueuedFrame, fileBytes: Int64, frames: Int64, seconds: Double
+  ) -> StopReason? {
+    let size = fileBytes + Int64(frame.bytes.count)
+    var finished = size + Self.bytesPerFile + (frames + 1) * Self.bytesPerFrame
+    if let audio {
+      let packets = (Int64(saturating: seconds) + Self.lateAudio) &* audio.packetsPerSecond
+      finished += Self.lateAudio * audio.bytesPerSecond + packets &* Self.bytesPerPacket
+    }
+    if let maximumSize, finished > maximumSize { return .maxSize }
+    guard let minimumFree else { return nil }
+    if frame.observation.microseconds >= nextLook {
+      nextLook = frame.observation.microseconds + Self.lookInterval
+      // If the free space is unknown because statvfs fails, the take continues.
+      freeBytes = FreeSpace.bytes(at: path) ?? .max
+    }
+    return freeBytes < minimumFree ? .minFree : nil
+  }
+}
+
+extension CallFailure {
+  /// The reason to end a capture after this error.
+  var stopReason: StopReason { kind == .diskFull ? .diskFull : .error }
+}
+
+extension MediaError {
+  /// Creates the error for a limit that allows not even a single frame.
+  fileprivate init(_ settings: RecordingSettings, _ reason: StopReason) {
+    self.init(
+      .nothingStored,
+      reason == .maxSize
+        ? "the first frame of \(settings.path) does not fit in the maximum file size of "
+          + "\(settings.maxRecordedFileSize ?? 0) bytes"
+        : "the disk of \(settings.path) has less free space than required",
+      recovery: reason == .maxSize
+        ? Recovery("allow a larger file", .change(.maximumFileSize))
+        : Recovery("free some space, or require less", .change(.minimumFreeSpace)))
   }
 }

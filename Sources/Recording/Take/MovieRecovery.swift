@@ -230,7 +230,7 @@ public enum MovieRecovery {
       chapters: RecordingTags.chapters(
         ofTriggersAt: instants, frameRate: rate, end: report.duration.wholeMicroseconds))
     report.frameCount = (counts.first ?? 0) - leadIn
-    report.isPlayable = report.frameCount == Int64(shown.count)
+    report.isPlayable = report.frameCount == Int64(shown.count) && RecordedMovie.canOpen(file)
     return report
   }
 

@@ -21,14 +21,14 @@ final class Reconnection: Sendable {
   /// The reasons for which a stream ends although its camera may return.
   static let reasons: Set<StopReason> = [.deviceLost, .interrupted, .reconfigured]
 
-  private let take: MovieTake
+  private let take: TakeConfiguration
   private let modeName: String
   private let current: Mutex<Stream>
   private let change = DispatchSemaphore(value: 0)
   /// The interval between checks for a stop request.
   private static let interval = DispatchTimeInterval.milliseconds(50)
 
-  init(_ take: MovieTake, _ first: Stream) {
+  init(_ take: TakeConfiguration, _ first: Stream) {
     self.take = take
     modeName = take.input.modeName
     current = Mutex(first)

@@ -99,6 +99,13 @@ public struct RecordingSettings: Sendable {
   /// Creates the settings of a take without limits.
   public init(path: String) { self.path = path }
 
+  /// Creates the empty file at ``path``.
+  func makeFile() throws(MediaError) -> MovieFile {
+    do throws(CallFailure) {
+      return try MovieFile(creating: path, overwrites: overwrites)
+    } catch { throw MediaError(creating: error) }
+  }
+
   /// The pipeline through which frames of this format are stored in the file at ``path``.
   func plan(for delivery: FrameDelivery) throws(MediaError) -> VideoPipelinePlan {
     let plan = try VideoPipelinePlan(video, for: delivery, in: path)

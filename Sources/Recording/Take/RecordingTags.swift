@@ -106,7 +106,7 @@ enum RecordingTags {
   static func chapters(
     ofTriggersAt instants: [Int64], frameRate: FrameRate?, end: Int64
   ) -> [(title: String, start: Int64)] {
-    let period = frameRate.map { TakeWriter.microseconds(ofPeriods: 1, at: $0) }
+    let period = frameRate.map { TakeTimeline.microseconds(ofPeriods: 1, at: $0) }
     return ChapterList.chapters(
       at: instants, title: triggerMark, length: period ?? 1_000, end: end)
   }

@@ -20,20 +20,20 @@ final class Clip {
   ///
   /// Nil until it has arrived.
   private var next: FrameObservation?
-  private var take: TakeRecorder?
+  private var writer: TakeWriter?
   /// Whether frames may depend on previous frames for decoding.
   private let needsKeyFrames: Bool
   private var isBegun = false
 
   init(
-    of trigger: CaptureTrigger, range: Range<Int64>, take: consuming TakeRecorder, path: String,
+    of trigger: CaptureTrigger, range: Range<Int64>, writer: consuming TakeWriter, path: String,
     from queue: FrameQueue, needsKeyFrames: Bool
   ) {
     self.needsKeyFrames = needsKeyFrames
     self.trigger = trigger
     self.range = range
     self.path = path
-    self.take = consume take
+    self.writer = consume writer
     number = queue.startNumber
     while let frame = queue[number], frame.observation.microseconds < range.lowerBound {
       number += 1
@@ -41,25 +41,22 @@ final class Clip {
   }
 
   /// Whether the clip needs no more frames: it has all of them, reached a limit, or failed.
-  var isOver: Bool { next != nil || take?.limit != nil || take?.failure != nil }
+  var isOver: Bool { next != nil || writer?.isOver ?? true }
 
   /// The reason to end the whole capture if the disk cannot store more of this clip, otherwise nil.
-  var reasonToEndAll: StopReason? {
-    if let failure = take?.failure { return TakeRecorder.reason(to: failure) }
-    return take?.limit?.reason == .minFree ? .minFree : nil
-  }
+  var reasonToEndAll: StopReason? { writer?.reasonToEndAll }
 
   /// The number of frames in the clip's file so far.
-  var storedCount: Int64 { take?.storedCount ?? 0 }
+  var storedCount: Int64 { writer?.storedCount ?? 0 }
 
   /// Marks a trigger in the file if the clip contains its instant.
   func mark(_ trigger: CaptureTrigger) {
-    if range.contains(trigger.microseconds) { take?.mark(trigger) }
+    if range.contains(trigger.microseconds) { writer?.mark(trigger) }
   }
 
   /// The current progress of the clip's recording.
   func progress(queueFill: Double) -> MovieFileOutput.Progress? {
-    take?.progress(queueFill: queueFill)
+    writer?.progress(queueFill: queueFill)
   }
 
   /// Stores up to `count` frames whose number in the ring is below `end`.
@@ -79,10 +76,10 @@ final class Clip {
       if !isBegun, time >= range.lowerBound, frame.observation.outcome == .taken {
         isBegun = true
         let frames = Self.leadIn(to: number, of: queue, needsKeyFrames)
-        if !frames.isEmpty { take?.lead(in: frames, to: frame.observation) }
+        if !frames.isEmpty { writer?.lead(in: frames, to: frame.observation) }
       }
       // The clock may have jumped backward, so each frame is checked against the start of the clip.
-      if time >= range.lowerBound, let outcome = take?.store(frame) { note(number, outcome) }
+      if time >= range.lowerBound, let outcome = writer?.store(frame) { note(number, outcome) }
       number += 1
     }
     return first..<number
@@ -122,8 +119,9 @@ final class Clip {
       own.frames.next = next
       own.frames.microseconds = range.upperBound
     }
-    guard let take = take.take() else { return try finished() }
-    return try take.finish(own, verification)
+    guard var writer = writer.take() else { return try finished() }
+    writer.close(own)
+    return try writer.finish(verification)
   }
 
   private func finished() throws(MediaError) -> RecordingReport {

@@ -14,25 +14,26 @@ import Synchronization
 /// leaves the ring when no current or future clip can need it. The frame's outcome is then recorded
 /// in the frame account.
 struct TriggeredTake {
-  let input: DeviceInput
-  let settings: RecordingSettings
-  let triggers: TriggerSettings
-  let plan: VideoPipelinePlan
-  let control: CaptureControl
-  let audio: TakeAudio?
-  /// Whether the camera's stream was started for this capture.
-  let beginsWithStream: Bool
-  var verification: FrameRateVerification?
-  /// The values of the camera's controls during the stream.
-  var controls: [String: String] = [:]
+  private let configuration: TakeConfiguration
+  private let triggers: TriggerSettings
+  private let verification: FrameRateVerification?
 
-  /// The rotation, mirroring and zoom of the connection to the camera, or nil without a connection.
-  var geometry: ConnectionGeometry?
+  init(
+    _ configuration: TakeConfiguration, _ triggers: TriggerSettings,
+    verification: FrameRateVerification? = nil
+  ) {
+    self.configuration = configuration
+    self.triggers = triggers
+    self.verification = verification
+  }
+
+  var input: DeviceInput { configuration.input }
+  var control: CaptureControl { configuration.control }
 
   /// The greatest delay of a trigger, in microseconds.
   ///
   /// An audio trigger is late because it is detected only when its whole block has arrived.
-  static let latestNews: Int64 = 250_000
+  private static let latestNews: Int64 = 250_000
   /// The number of latest triggers that a clip may mark.
   private static let markedTriggerCount = 64
   /// The number of frames that are stored for a clip before the next clip is processed.
@@ -40,10 +41,10 @@ struct TriggeredTake {
 
   /// Whether frames depend on earlier ones, so that a clip may need hidden frames from before its
   /// start.
-  var needsKeyFrames: Bool { input.delivery.layout == .compressed(.h264) }
+  private var needsKeyFrames: Bool { input.delivery.layout == .compressed(.h264) }
 
   /// The state of the triggered capture.
-  struct Progress {
+  private struct Progress {
     var clips: [Clip] = []
     /// The latest triggers, which later clips may contain too.
     var triggers: [CaptureTrigger] = []
@@ -70,6 +71,26 @@ struct TriggeredTake {
     triggers.repeats ? triggers.maximumClipCount ?? .max : 1
   }
 
+  /// Creates the ring that keeps the latest frames.
+  ///
+  /// - Throws: `MediaError` with `.outOfMemory` if the system cannot reserve the memory.
+  func makeRing() throws(MediaError) -> FrameQueue {
+    let rate = input.negotiatedFrameRate.doubleValue
+    let frameBytes = input.maximumByteCount
+    // The ring holds two seconds of frames more than the triggers need, so that the disk may stall
+    // for this time. Some more space is added because the oldest frames are dropped before the ring
+    // is completely full. A negative `preDuration` means that clips start after their triggers. It
+    // counts as zero here, because only triggers that are reported late need earlier frames then.
+    let kept = max(0, triggers.preDuration.doubleValue) + Double(Self.latestNews) / 1_000_000
+    let frames = (kept + 2) * rate / FrameQueue.nearlyFull + 16
+    let bytes = min(frames * Double(frameBytes), 1e15)
+    let limit = triggers.memoryLimit ?? RecordingMemory.availableBytes() / 2
+    // A camera may exceed its nominal rate, so the ring has records for twice as many frames.
+    return try FrameQueue(
+      capacity: max(4 * (frameBytes + 4_096), min(Int(bytes), limit)), largestFrame: frameBytes,
+      recordCount: Int(min(frames * 2, 1e7)) + 1_024)
+  }
+
   /// Writes clips until the queue is closed and every clip is finished.
   ///
   /// - Parameters:
@@ -91,7 +112,7 @@ struct TriggeredTake {
       // read in this pass is therefore not earlier than that frame, and `evict` keeps the frames
       // that such a trigger needs.
       let isClosed = queue.isClosed
-      if isClosed { audio?.end(behind: queue) }
+      if isClosed { configuration.audio?.end(behind: queue) }
       let newest = queue[queue.endNumber - 1]?.observation.microseconds
       if takesTriggers {
         let triggers = takeTriggers()
@@ -115,19 +136,14 @@ struct TriggeredTake {
   }
 
   private func begin(_ queue: FrameQueue) -> Progress {
-    let control = control
-    let account = FrameAccount(
-      frameRate: input.negotiatedFrameRate, trustsCounter: input.driver.countsExactly,
-      beginsWithStream: beginsWithStream
-    ) { control.switchedOn.load(ordering: .relaxed) }
     var report = TriggeredReport(
       requestedFrameRate: input.requestedFrameRate,
       negotiatedFrameRate: input.negotiatedFrameRate)
     report.mode = input.modeName
-    report.codec = plan.codec
+    report.codec = configuration.plan.codec
     report.ringCapacity = queue.capacity
     report.frameRateVerification = verification
-    return Progress(account: account, report: report)
+    return Progress(account: configuration.makeAccount(), report: report)
   }
 
   /// Starts a clip around a trigger.
@@ -149,7 +165,7 @@ struct TriggeredTake {
     }
     state.report.triggerCount += 1
     notify(.triggered(trigger, clip: state.report.triggerCount))
-    var settings = settings
+    var settings = configuration.settings
     settings.path = triggers.clipPath?(state.report.triggerCount) ?? settings.path
     let details = triggers.clipDetails?(trigger)
     if let details {
@@ -157,31 +173,31 @@ struct TriggeredTake {
       settings.metadata += details.metadata
     }
     let file: MovieFile
-    do throws(MovieFile.CreationError) {
+    do throws(CallFailure) {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites)
     } catch {
       // If the file of one clip cannot be created, the other clips continue, because a later
       // trigger may succeed.
-      state.report.problem = state.report.problem ?? MediaError(error)
+      state.report.problem = state.report.problem ?? MediaError(creating: error)
       state.report.warnings.append("\(settings.path) was not written: \(error.reason)")
       if !triggers.repeats { control.stop(.error) }
-      triggers.clipDidEnd?(trigger, .failure(MediaError(error)))
+      triggers.clipDidEnd?(trigger, .failure(MediaError(creating: error)))
       return
     }
-    let take = MovieTake(
-      input: input, settings: settings, plan: plan, control: control, audio: audio,
-      beginsWithStream: false, controls: controls, geometry: geometry, trigger: trigger)
-    let range = Self.range(of: trigger, triggers)
-    var recorder = TakeRecorder(take, into: file)
+    var clipConfiguration = configuration
+    clipConfiguration.settings = settings
+    clipConfiguration.beginsWithStream = false
+    clipConfiguration.trigger = trigger
+    var writer = TakeWriter(clipConfiguration, into: file)
     if let details {
-      recorder.add([
+      writer.add([
         PendingValue(
           position: .captured(trigger.microseconds), key: details.markKey, value: .integer(0))
       ])
     }
     let clip = Clip(
-      of: trigger, range: range, take: recorder, path: settings.path, from: queue,
-      needsKeyFrames: needsKeyFrames)
+      of: trigger, range: Self.range(of: trigger, triggers), writer: writer, path: settings.path,
+      from: queue, needsKeyFrames: needsKeyFrames)
     // The photo of a Live Photo is marked by a value of its own.
     if details == nil { mark(trigger, in: clip, &state) }
     state.clips.append(clip)
@@ -312,5 +328,74 @@ struct TriggeredTake {
           + "instead of \(Int(triggers.preDuration.doubleValue * 1_000)) ms")
     }
     return report
+  }
+
+  // MARK: The ring
+
+  /// Reports a trigger for which no clip is recorded.
+  private func refuse(_ trigger: CaptureTrigger, _ reason: String) {
+    triggers.clipDidEnd?(
+      trigger, .failure(MediaError(.nothingStored, "no clip was recorded: \(reason)")))
+  }
+
+  /// Records the outcome of the frames that have arrived since the last call.
+  ///
+  /// A frame counts as evicted until a clip contains it.
+  private func noteArrivals(_ queue: FrameQueue, _ state: inout Progress) {
+    var number = queue.startNumber + state.outcomes.count
+    while let frame = queue[number] {
+      let outcome = frame.observation.outcome
+      state.outcomes.append(outcome == .taken ? .evicted : outcome)
+      if needsKeyFrames { state.keyFrames.append(frame.isKeyFrame) }
+      number += 1
+    }
+  }
+
+  /// Releases the frames that no current or future clip needs.
+  private func evict(from queue: FrameQueue, newest: Int64, _ state: inout Progress) {
+    let limit = min(
+      state.clips.map(\.number).min() ?? queue.endNumber,
+      queue.startNumber + state.outcomes.count)
+    let kept =
+      (try? triggers.preDuration.converted(to: 1_000_000, rounding: .towardPositiveInfinity).value)
+      ?? .max / 4
+    let oldest = newest &- kept &- Self.latestNews
+    let first = queue.startNumber
+    var number = first
+    var keyIndex = number
+    while number < limit, let frame = queue[number], frame.observation.microseconds < oldest {
+      if needsKeyFrames, state.keyFrames[number - first] { keyIndex = number }
+      number += 1
+    }
+    if needsKeyFrames {
+      let isKeyFrame =
+        state.keyFrames.indices.contains(number - first)
+        && state.keyFrames[number - first]
+      number = isKeyFrame ? number : keyIndex
+    }
+    release(before: number, of: queue, &state)
+    // If the ring is nearly full, the oldest frames are dropped, because otherwise the next
+    // arriving frames would be lost.
+    while number < limit, queue.isNearlyFull, let frame = queue[number] {
+      let held = newest &- frame.observation.microseconds
+      if held < kept { state.shortened = min(state.shortened ?? .max, held) }
+      number += 1
+      release(before: number, of: queue, &state)
+    }
+  }
+
+  private func release(before end: Int, of queue: FrameQueue, _ state: inout Progress) {
+    let first = queue.startNumber
+    noteArrivals(queue, &state)
+    guard end > first else { return }
+    for number in first..<end {
+      guard let frame = queue[number] else { continue }
+      var observation = frame.observation
+      observation.outcome = state.outcomes[number - first]
+      state.account.record(observation)
+    }
+    state.outcomes.removeFirst(end - first)
+    if needsKeyFrames { state.keyFrames.removeFirst(end - first) }
+    queue.release(before: end)
   }
 }

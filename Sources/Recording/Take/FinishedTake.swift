@@ -8,49 +8,71 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-extension MovieTake {
-  /// Finishes the file and creates the report of the take.
+/// A file of a take after its last frame, which is still fragmented.
+///
+/// Converts the file to a plain movie, and creates its report.
+struct FinishedTake {
+  let configuration: TakeConfiguration
+  let timeline: TakeTimeline
+  let video: RecordedVideo?
+  let audio: RecordedAudio?
+  /// The number of audio samples per channel in the file.
+  let audioSampleCount: Int64
+  /// The number of hidden frames in the file before the first shown frame.
+  let leadInCount: Int64
+  /// The part of each copied frame that players should show, or nil for the whole frame.
+  let cleanAperture: CleanAperture?
+  /// Whether the zoom changed after the first of the copied frames.
+  let hasOtherZoom: Bool
+  /// The triggers that the file marks with chapters.
+  let markedTriggers: [CaptureTrigger]
+
+  private var account: FrameAccount { timeline.account }
+  private var input: DeviceInput { configuration.input }
+  private var path: String { configuration.settings.path }
+
+  /// Finishes the file, and creates the report of the take.
   func report(
-    _ writer: borrowing TakeWriter, _ end: CaptureEnd, _ failure: CallFailure?,
-    _ verification: FrameRateVerification?, of file: inout MovieFile
+    _ end: CaptureEnd, _ failure: CallFailure?, _ verification: FrameRateVerification?,
+    of file: inout MovieFile
   ) -> RecordingReport {
     var report = RecordingReport(
       requestedFrameRate: input.requestedFrameRate,
       negotiatedFrameRate: input.negotiatedFrameRate)
-    report.path = settings.path
+    report.path = path
     report.mode = input.modeName
-    report.ledger = writer.account.ledger
-    report.gaps = writer.account.gaps
-    report.pauses = writer.pauses
-    report.intervals = FrameIntervals(microseconds: writer.storedMicroseconds)
-    report.duration = MediaTime(microseconds: writer.endMicroseconds)
-    report.startupDuration = writer.account.startupDuration
+    report.ledger = account.ledger
+    report.gaps = account.gaps
+    report.pauses = timeline.pauses
+    report.intervals = FrameIntervals(microseconds: timeline.storedMicroseconds)
+    report.duration = MediaTime(microseconds: timeline.endMicroseconds)
+    report.startupDuration = account.startupDuration
     report.stoppedBy = end.stopReason
     report.cost = end.cost
-    report.codec = plan.codec
-    report.video = writer.video
-    report.measuredFrameRate = writer.account.measuredFrameRate
-    report.timestampQuantum = writer.account.timestampQuantum
+    report.codec = configuration.plan.codec
+    report.video = video
+    report.measuredFrameRate = account.measuredFrameRate
+    report.timestampQuantum = account.timestampQuantum
     report.frameRateVerification = verification
-    report.audio = writer.audioAccount
-    noteZoom(&report, writer)
-    if input.device.kind == .v4l2 { judgeRate(&report, writer.account) }
+    report.audio = audio
+    noteZoom(&report)
+    if input.device.kind == .v4l2 { judgeRate(&report) }
     // The writer may have accepted frames that the encoder or the file never stored.
-    report.keep(first: writer.storedCount, of: writer.storedMicroseconds)
+    report.keep(first: timeline.storedCount, of: timeline.storedMicroseconds)
     if let error = end.error {
       report.problem = error
     } else if let failure {
       report.problem = MediaError(recording: failure)
-      report.stoppedBy = TakeRecorder.reason(to: failure)
+      report.stoppedBy = failure.stopReason
     }
-    report.trigger = mark(writer)
-    finishFile(&file, &report, writer)
+    report.trigger = mark
+    finishFile(&file, &report)
     if !file.hasItsName {
       report.problem = MediaError(replacing: file.file)
       report.isPlayable = false
     } else if !report.isPlayable, report.problem == nil {
       report.problem = MediaError(
-        .writeFailed, "\(settings.path) cannot be played to its end",
+        .writeFailed, "\(path) cannot be played to its end",
         recovery: "check the disk, and record again")
     } else {
       return report
@@ -60,32 +82,32 @@ extension MovieTake {
   }
 
   /// The position of the trigger in the file, or nil for a take without a trigger.
-  private func mark(_ writer: borrowing TakeWriter) -> TriggerMark? {
-    guard let trigger, let first = writer.first else { return nil }
+  private var mark: TriggerMark? {
+    guard let trigger = configuration.trigger, let first = timeline.first else { return nil }
     let time = trigger.microseconds &- first.microseconds
     return TriggerMark(
       source: trigger.source, captureTime: trigger.time,
-      frameIndex: writer.storedMicroseconds.lastIndex { $0 <= time }.map(Int64.init),
+      frameIndex: timeline.storedMicroseconds.lastIndex { $0 <= time }.map(Int64.init),
       time: MediaTime(microseconds: time))
   }
 
   /// Adds a warning if copied frames contain more of the image than the zoom shows.
-  private func noteZoom(_ report: inout RecordingReport, _ writer: borrowing TakeWriter) {
-    report.cleanAperture = writer.cleanAperture
-    if let aperture = writer.cleanAperture {
+  private func noteZoom(_ report: inout RecordingReport) {
+    report.cleanAperture = cleanAperture
+    if let aperture = cleanAperture {
       let (width, height) = (aperture.width.doubleValue, aperture.height.doubleValue)
       report.warnings.append(
         "copied frames keep the whole image; the file asks players to show \(width)x\(height) of it "
           + "(clap)")
     }
-    if writer.hasOtherZoom {
+    if hasOtherZoom {
       report.warnings.append("the zoom changed during the take, which copied frames do not show")
     }
   }
 
   /// Sets the reason for a frame rate that differs from the requested one, and adds a warning about
   /// controls that could not be restored.
-  private func judgeRate(_ report: inout RecordingReport, _ account: FrameAccount) {
+  private func judgeRate(_ report: inout RecordingReport) {
     var measurement = RateMeasurement()
     measurement.frameRate = account.measuredFrameRate
     measurement.ledger = account.ledger
@@ -99,32 +121,30 @@ extension MovieTake {
   }
 
   /// Converts the file to a plain (unfragmented) movie, and checks that the movie is readable.
-  private func finishFile(
-    _ file: inout MovieFile, _ report: inout RecordingReport, _ writer: borrowing TakeWriter
-  ) {
-    guard let first = writer.first else { return }
+  private func finishFile(_ file: inout MovieFile, _ report: inout RecordingReport) {
+    guard let first = timeline.first else { return }
     file.prepareToFinish()
     if report.problem?.code == .diskFull || report.problem?.code == .writeFailed {
       // After a write error, the writer does not know which frames reached the disk, so the file is
       // read back.
-      if let count = readable(file.file, writer) {
-        report.keep(first: count, of: writer.storedMicroseconds)
+      if let count = readable(file.file) {
+        report.keep(first: count, of: timeline.storedMicroseconds)
       }
     }
     let rate = taggedRate(&report)
     do throws(CallFailure) {
       let counts = try RecordedMovie.finish(
         file.file,
-        ends: [.at(report.duration.wholeMicroseconds), .at(writer.audioSampleCount)],
-        metadata: tags(
-          first, leadIn: Int(writer.leadInCount), frameRate: rate, gaps: report.gaps),
+        ends: [.at(report.duration.wholeMicroseconds), .at(audioSampleCount)],
+        metadata: configuration.tags(
+          first, leadIn: Int(leadInCount), frameRate: rate, gaps: report.gaps),
         chapters: RecordingTags.chapters(
           ofTriggersAt: markedTriggers.map { $0.microseconds &- first.microseconds },
           frameRate: rate, end: report.duration.wholeMicroseconds))
       let images = counts.first ?? 0
-      if settings.isOptimizedForNetworkUse { moveIndex(of: &file, &report) }
+      if configuration.settings.isOptimizedForNetworkUse { moveIndex(of: &file, &report) }
       report.isPlayable =
-        images == report.ledger.stored + writer.leadInCount && RecordedMovie.canOpen(file.file)
+        images == report.ledger.stored + leadInCount && RecordedMovie.canOpen(file.file)
       if !report.isPlayable {
         report.warnings.append(
           "only \(images) of \(report.ledger.stored) stored frames could be read back")
@@ -136,12 +156,12 @@ extension MovieTake {
       report.problem =
         report.problem
         ?? MediaError(
-          cause.code, "\(settings.path) could not be finalized: \(cause.message)",
-          recovery: Recovery("recover what was recorded", .recover(file: settings.path)))
+          cause.code, "\(path) could not be finalized: \(cause.message)",
+          recovery: Recovery("recover what was recorded", .recover(file: path)))
       if report.stoppedBy != .diskFull { report.stoppedBy = .error }
-      let readable = readable(file.file, writer)
+      let readable = readable(file.file)
       report.isPlayable = readable ?? 0 > 0
-      if let readable { report.keep(first: readable, of: writer.storedMicroseconds) }
+      if let readable { report.keep(first: readable, of: timeline.storedMicroseconds) }
     }
   }
 
@@ -155,8 +175,8 @@ extension MovieTake {
   /// The number of readable frames, without the hidden ones.
   ///
   /// Nil if the file cannot be opened.
-  private func readable(_ file: OpenFile, _ writer: borrowing TakeWriter) -> Int64? {
-    RecordedMovie.readableFrames(file).map { max(0, $0 - writer.leadInCount) }
+  private func readable(_ file: OpenFile) -> Int64? {
+    RecordedMovie.readableFrames(file).map { max(0, $0 - leadInCount) }
   }
 
   /// The capture rate for the file's tags: the negotiated rate, or the measured rate if the device
