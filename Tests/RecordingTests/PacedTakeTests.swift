@@ -200,7 +200,7 @@ import Testing
       guard case .waiting = event, let ring = output.ring else { return }
       #expect(ring.delivery.layout == .compressed(.mjpeg) && ring.delivery.width == 128)
       reader = try? BlockingThread {
-        let check = FrameIntegrityCheck(byteCount: nil, isJPEG: true)
+        var check = FrameIntegrityCheck(byteCount: nil, isJPEG: true)
         var number = 0
         while true {
           let reading = ring.frames.withFrame(number) { frame in
