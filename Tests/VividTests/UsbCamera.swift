@@ -98,19 +98,6 @@ struct UsbCamera {
 }
 
 extension UsbCamera.Take {
-<<<<<<< HEAD
-  /// The number of missing and damaged frames in the gaps that begin at most `count` periods after a
-  /// frame of the camera.
-  func missing(after frame: Int, within count: Int, rate: Int) throws -> Int {
-    let gaps = try #require(document["gaps"] as? [[String: Any]])
-    let slot = frame - firstFrame
-    return try gaps.reduce(0) { sum, gap in
-      let time = try #require(gap["at_ns"] as? Int)
-      let place = (Double(time) * Double(rate) * 1e-9).rounded()
-      let isNear = place >= Double(slot - 4) && place < Double(slot + count)
-      return sum + (isNear ? try #require(gap["count"] as? Int) : 0)
-    }
-=======
   /// The number of missing and damaged frames in the gaps that begin at most `window` periods after a
   /// frame of the camera.
   func missing(after frame: Int, within window: Int, rate: Int) throws -> Int {
@@ -124,6 +111,5 @@ extension UsbCamera.Take {
       if place >= Double(slot - 4), place < Double(slot + window) { sum += count }
     }
     return sum
->>>>>>> bd760d2dd3684e86538572257fc30cbeb8351291
   }
 }
