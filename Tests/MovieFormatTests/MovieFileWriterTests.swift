@@ -128,16 +128,11 @@ import Testing
     }
   }
 
-  @Test func `Samples beyond 4 GiB have 64-bit offsets`() throws {
+  @Test(arguments: [false, true])
+  func `Samples beyond 4 GiB have 64-bit offsets`(isInFront: Bool) async throws {
     let path = try scratch.write([], as: "a.mov")
     let file = try RandomAccessFile(opening: path)
     let index = MovieIndex(.mov, timescale: 1_000)
-    var head = BoxBytes()
-    head.append(bytes: index.fileType(for: [], isFragmented: false))
-    head.append(UInt32(1))
-    head.append(BoxType.media)
-    head.append(UInt64(6) << 30)
-    try file.write(head.bytes, at: 0)
     var table = SampleTable()
     for number in 0..<5 as Range<Int64> {
       let position = (number + 1) << 30
@@ -147,27 +142,52 @@ import Testing
           position: position, byteCount: 2, ticks: number * 3_000, duration: 3_000,
           isKeyFrame: true))
     }
-    let end = Int64(head.bytes.count) - 16 + 6 << 30
-    try file.write(index.bytes([(tracks(.mov)[0], table)]), at: end)
+    let movie = index.bytes([(try tracks(.mov)[0], table)])
+    var head = BoxBytes()
+    head.append(bytes: index.fileType(for: [], isFragmented: false))
+    if isInFront { head.append(bytes: movie) }
+    let media = Int64(head.bytes.count)
+    head.append(UInt32(1))
+    head.append(BoxType.media)
+    head.append(UInt64(6) << 30)
+    try file.write(head.bytes, at: 0)
+    let end = media + 6 << 30
+    if isInFront { try file.write([0], at: end - 1) } else { try file.write(movie, at: end) }
     let found = try read(path)
     #expect(found.map { $0.map(\.bytes) } == [(0..<5).map { [$0, 9] }])
+    #expect(try await MovieCheck.boxes([path]) == "")
   }
 
-  @Test func `A million samples can be indexed`() throws {
-    var table = SampleTable()
+  @Test(arguments: RunSize.isFull ? [true, false] : [true])
+  func `A million samples can be indexed`(isInFront: Bool) async throws {
+    let path = try scratch.write([], as: "a.mp4")
+    var settings = MovieFileWriter.Settings(index: MovieIndex(.mp4, timescale: 1_000))
+    if isInFront { settings.frontIndexBytes = 40_000_000 }
+    var movie = try MovieFileWriter(
+      RandomAccessFile(opening: path).file, tracks: [tracks(.mp4)[0]], settings: settings)
+    let bytes: [UInt8] = [1, 2]
     for number in 0..<1_000_000 as Range<Int64> {
-      table.append(
-        SampleTable.Sample(
-          position: number * 10, byteCount: Int32(5 + number % 2), ticks: number * 100 + number % 3,
-          duration: 100, isKeyFrame: number % 30 == 0))
+      let sample = MovieFileWriter.Sample(
+        track: 0, ticks: number * 100 + number % 3, duration: 100, isKeyFrame: number % 30 == 0)
+      let result = bytes.withUnsafeBytes { bytes in
+        Result { () throws(CallFailure) in
+          try movie.append(UnsafeRawBufferPointer(rebasing: bytes[..<Int(1 + number % 2)]), sample)
+        }
+      }
+      try result.get()
     }
-    let index = MovieIndex(.mp4, timescale: 1_000)
-    let bytes = index.bytes([(try tracks(.mp4)[0], table)])
-    let track = try #require(Box.track(0, in: bytes))
-    let tables = track.first(BoxType.trackMedia, in: bytes)?
-      .first(BoxType.mediaInformation, in: bytes)?.first(BoxType.sampleTable, in: bytes)
-    #expect(tables?.first(BoxType.sampleSizes, in: bytes)?.number(8, in: bytes) == 1_000_000)
-    #expect(tables?.first(BoxType.syncSamples, in: bytes)?.number(4, in: bytes) == 33_334)
+    try movie.finish()
+    let boxes = try MovieBoxes(opening: path, forWriting: false)
+    let list = boxes.boxes()
+    let index = try #require(list.first { $0.type == BoxType.movie })
+    #expect((list.first { $0.type == BoxType.media }?.start ?? 0 > index.start) == isInFront)
+    let moved = boxes.bytes(of: index) ?? []
+    let track = try #require(Box.track(0, in: moved))
+    let tables = track.first(BoxType.trackMedia, in: moved)?
+      .first(BoxType.mediaInformation, in: moved)?.first(BoxType.sampleTable, in: moved)
+    #expect(tables?.first(BoxType.sampleSizes, in: moved)?.number(8, in: moved) == 1_000_000)
+    #expect(tables?.first(BoxType.syncSamples, in: moved)?.number(4, in: moved) == 33_334)
+    #expect(try await MovieCheck.boxes([path]) == "")
   }
 
   @Test func `Refuses times that go back or do not fit`() throws {

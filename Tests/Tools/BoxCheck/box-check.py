@@ -12,6 +12,7 @@ and not overlap; edit lists must fit their media. A fragmented file is checked t
 
 import hashlib
 import json
+import mmap
 import struct
 import sys
 
@@ -290,6 +291,13 @@ def check_fragments(boxes, tracks, media):
                     raise Fault(f"a run at {start} to {end} is outside mdat")
 
 
+def contents(path):
+    """The bytes of a file, which are read when they are needed: a file may be larger than memory."""
+    with open(path, "rb") as file:
+        file.seek(0, 2)
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if file.tell() else b""
+
+
 def check(data):
     """Checks a file, and returns its movie box and its tracks."""
     boxes, start = [], 0
@@ -379,7 +387,7 @@ def planted(data):
 
 def dump(path):
     """Times, sizes, boxes without positions, and media, which two files with the same contents share."""
-    data = open(path, "rb").read()
+    data = contents(path)
     boxes, movie, tracks = check(data)
     found = {"brands": boxes[0].body.decode("latin-1"), "tracks": [],
              "boxes": [box.type.decode("latin-1") for box in boxes if box.type not in (b"free", b"wide")]}
@@ -424,7 +432,7 @@ def main(arguments):
     failed = 0
     for path in arguments:
         try:
-            check(open(path, "rb").read())
+            check(contents(path))
         except Fault as fault:
             print(f"{path}: {fault}")
             failed += 1
