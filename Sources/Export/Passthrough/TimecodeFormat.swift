@@ -40,7 +40,7 @@ struct TimecodeFormat {
     let mapping = range.mapping
     guard frameDuration * Rational(Int64(range.timescale)) >= 1 else { return false }
     let part = Part(sample: start..<end, mapping, frameDuration)
-    guard let frames = try part.frames() else { return false }
+    let frames = try part.frames()
     let isNormal = mapping.line.map { $0.source.duration == $0.target.duration } ?? false
     if isNormal, frames.count > 3 {
       // Readers count on from the first whole frame.
@@ -52,6 +52,7 @@ struct TimecodeFormat {
       try append(to: &output, number, counted, rest, range, description, countsOn: true)
       return output.count <= FurtherTracks.maximumSampleCount
     }
+    guard frames.count <= FurtherTracks.maximumSampleCount else { return false }
     for offset in 0..<Int64(frames.count) {
       let frame = mapping.isReversed ? frames.upperBound - 1 - offset : frames.lowerBound + offset
       try append(to: &output, number, frame, part.range(of: frame), range, description)
@@ -77,20 +78,17 @@ struct TimecodeFormat {
       tolerance = min(Rational(1, over: 1_000), frameDuration / 4)
     }
 
-    /// The numbers of the frames, with neighbors that do not play; nil if they are too many.
-    func frames() throws -> Range<Int64>? {
-      func frame(_ time: Rational, _ rounding: TimeRounding) throws -> Int128 {
-        try ((time - sample.lowerBound) / frameDuration).rounded(rounding)
+    /// The numbers of the frames, with neighbors that do not play.
+    func frames() throws -> Range<Int64> {
+      func frame(_ time: Rational, _ rounding: TimeRounding) throws -> Int64 {
+        let number = try ((time - sample.lowerBound) / frameDuration).rounded(rounding)
+        return Int64(min(max(number, 0), 1 << 62))
       }
       // A hold of the instant before a frame shows the frame before that.
-      let margin: Int128 = isHold ? 1 : 0
+      let margin: Int64 = isHold ? 1 : 0
       let first = max(0, try frame(start, .towardNegativeInfinity) - margin)
       let last = try frame(min(end, sample.upperBound), .towardPositiveInfinity) + margin
-      guard max(first, last) < 1 << 62, last - first <= Int128(FurtherTracks.maximumSampleCount)
-      else {
-        return nil
-      }
-      var frames = Int64(first)..<Int64(max(first, last))
+      var frames = first..<max(first, last)
       // Stored times are rounded, so that the frame before the first one seems to play for an instant.
       if !isHold, frames.count > 1, isShort(boundary(frames.lowerBound + 1) - start) {
         frames = frames.lowerBound + 1..<frames.upperBound
