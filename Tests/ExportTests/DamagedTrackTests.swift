@@ -15,11 +15,13 @@ struct DamagedTrackTests {
 
   init() throws { directory = try Scratch() }
 
-  private func copy(_ asset: Asset, _ range: TimeRange? = nil) throws -> ExportReport {
+  private func copy(
+    _ asset: Asset, _ range: TimeRange? = nil, as name: String = "copy.mov"
+  ) throws -> ExportReport {
     var composition = Composition()
     try composition.insertTimeRange(
       try range ?? TimeRange(start: .zero, end: asset.duration), of: asset.mediaSource(), at: .zero)
-    var settings = ExportSettings(path: directory.file("copy.mov"), mode: .passthrough())
+    var settings = ExportSettings(path: directory.file(name), mode: .passthrough())
     settings.overwrites = true
     return try ExportSession(composition, of: [asset]).export(settings)
   }
@@ -49,9 +51,12 @@ struct DamagedTrackTests {
   @Test(arguments: [UInt32(5_000_000_00), .max])
   func `A timecode of tiny frames is named as lost`(timescale: UInt32) async throws {
     var bytes = try bytes(of: try await timecoded())
-    // The entry, its header, a reserved field and the flags precede the timescale and the duration.
-    let names = bytes.indices.dropLast(4).filter { bytes[$0..<$0 + 4].elementsEqual("tmcd".utf8) }
-    let entry = try #require(names.first { Box.number(bytes[$0 - 4..<$0]) == 34 })
+    // A sample entry begins with its size and type, six zeros, and the index of its data reference.
+    let entry = try #require(
+      bytes.indices.dropLast(28).first {
+        bytes[$0..<$0 + 12].elementsEqual(Array("tmcd".utf8) + [0, 0, 0, 0, 0, 0, 0, 1])
+      })
+    // The reserved field and the flags precede the timescale and the duration of a frame.
     withUnsafeBytes(of: timescale.bigEndian) {
       bytes.replaceSubrange(entry + 20..<entry + 24, with: $0)
     }
@@ -70,7 +75,7 @@ struct DamagedTrackTests {
       ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=25", "-f", "lavfi", "-i", "sine=440"]
         + ["-f", "lavfi", "-i", "sine=880", "-map", "0", "-map", "1", "-map", "2", "-t", "1"]
         + ["-c:v", "libx264", "-bf", "2", "-c:a", "aac", "-use_editlist", "0"])
-    let report = try copy(try Asset(path: path))
+    let report = try copy(try Asset(path: path), as: "copy.mp4")
     let codecs = try await FFmpeg.probe(report.path, "stream=codec_name")
     #expect(codecs == ["h264", "aac", "aac"])
   }
