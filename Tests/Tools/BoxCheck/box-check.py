@@ -13,6 +13,7 @@ and not overlap; edit lists must fit their media. A fragmented file is checked t
 import hashlib
 import json
 import mmap
+import os
 import struct
 import sys
 
@@ -294,8 +295,8 @@ def check_fragments(boxes, tracks, media):
 def contents(path):
     """The bytes of a file, which are read when they are needed: a file may be larger than memory."""
     with open(path, "rb") as file:
-        file.seek(0, 2)
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if file.tell() else b""
+        size = os.fstat(file.fileno()).st_size
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
 
 
 def check(data):
