@@ -468,13 +468,13 @@ extension Asset {
       of: TimeMap.Recording(
         identity: identity(frames), basis: .driver, timescale: ticks.timescale,
         knowsLosses: missing != nil))
-    map.reserveCapacity(frames.entries.count)
     map.beginSegment(recording: number, timeScale: .one, isContinued: false)
     var lost: Int64 = 0
-    for index in frames.entries.indices {
-      lost &+= missing?[index] ?? 0
-      map.append(TimeMap.Frame(index: Int64(index), lost: lost, ticks: ticks.ticks[index]))
-    }
+    map.append(
+      contentsOf: frames.entries.indices.map { index in
+        lost &+= missing?[index] ?? 0
+        return TimeMap.Frame(index: Int64(index), lost: lost, ticks: ticks.ticks[index])
+      })
     return (map, hasLedger: taken != nil)
   }
 

@@ -71,6 +71,8 @@ struct TimeMapBuilder {
     let frames: Range<Int>
     /// The number of ticks of the output per tick of the source.
     let scale: Int32
+    /// Whether the recording of the segment is known.
+    let isKnown: Bool
 
     /// Whether the next frame belongs to the segment; nil stands for a frame of unknown origin.
     func goesOn(in passage: Int, with frame: SourceFrame?) -> Bool {
@@ -90,6 +92,10 @@ struct TimeMapBuilder {
   ///
   /// `number` is that of the passage, because two passages may be equal.
   mutating func append(_ shown: Shown, at passage: Passage, number: Int) {
+    if case .frame(let frame) = shown, continues(with: frame, in: number) {
+      last = shown
+      return
+    }
     let main = Self.mainFrame(of: shown)
     let known = main.flatMap { main in
       sources[main.source].frames.indices.contains(main.index) ? main : nil
@@ -111,6 +117,19 @@ struct TimeMapBuilder {
     last = shown
   }
 
+  /// Appends a frame that continues the current segment with another capture, as nearly every frame does.
+  ///
+  /// Returns false for any other frame, and appends nothing.
+  private mutating func continues(with frame: SourceFrame, in passage: Int) -> Bool {
+    guard let current, current.isKnown, current.goesOn(in: passage, with: frame),
+      let before = map.frames.last
+    else { return false }
+    let next = captured(frame, current.scale)
+    guard before.index != next.index || before.ticks != next.ticks else { return false }
+    map.append(next)
+    return true
+  }
+
   /// Begins a segment.
   private mutating func begin(_ passage: Passage, _ number: Int, _ frame: SourceFrame?) {
     let segment = frame.map { sources[$0.source].segmentIndex(ofFrame: $0.index) }
@@ -124,7 +143,8 @@ struct TimeMapBuilder {
     current = Origin(
       passage: number, run: passage.run, source: frame?.source, segment: segment ?? -1,
       frames: part?.frames ?? 0..<0,
-      scale: part?.recording.flatMap { source?.recordings[$0] }.map(factor) ?? 1)
+      scale: part?.recording.flatMap { source?.recordings[$0] }.map(factor) ?? 1,
+      isKnown: recording != nil)
   }
 
   /// Whether the source plays on from the last frame without a cut, which may be in the source itself.
@@ -158,16 +178,21 @@ struct TimeMapBuilder {
     }
   }
 
+  /// The origin of a source frame, with the ticks of the output.
+  private func captured(_ source: SourceFrame, _ scale: Int32) -> TimeMap.Frame {
+    var frame = sources[source.source].frames[source.index]
+    frame.ticks = frame.ticks &* Int64(scale)
+    // A repeated frame counts as genuine where the one before it is left out.
+    if frame.content.isCaptured { frame.content = .genuine }
+    return frame
+  }
+
   private func frame(
     _ shown: Shown, _ main: SourceFrame, _ scale: Int32
   ) -> TimeMap.Frame {
-    var frame = sources[main.source].frames[main.index]
-    frame.ticks = frame.ticks &* Int64(scale)
+    var frame = captured(main, scale)
     switch shown {
-    case .nothing: break
-    case .frame:
-      // A repeated frame counts as genuine where the one before it is left out.
-      if frame.content.isCaptured { frame.content = .genuine }
+    case .nothing, .frame: break
     case .mixed(let parts):
       frame.content = .blended
       let total = parts.reduce(0) { $0 + $1.weight }

@@ -140,6 +140,20 @@ public struct TimeMap: Hashable, Sendable {
     segments[last].frames = segments[last].frames.lowerBound..<frames.count
   }
 
+  /// Appends frames to the last segment.
+  ///
+  /// - Precondition: A segment was begun.
+  package mutating func append(contentsOf added: [Frame]) {
+    precondition(!segments.isEmpty, "a frame is in a segment")
+    let last = segments.count - 1
+    if segments[last].recording == nil {
+      frames += repeatElement(Frame(index: 0, ticks: 0), count: added.count)
+    } else {
+      frames += added
+    }
+    segments[last].frames = segments[last].frames.lowerBound..<frames.count
+  }
+
   /// Returns the index of the segment of a frame.
   ///
   /// - Precondition: The map has the frame.
