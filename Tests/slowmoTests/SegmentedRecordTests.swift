@@ -120,28 +120,33 @@ struct SegmentedRecordTests {
       #expect(finished.errors.contains("ignored line \(number) of the metadata"))
     }
     #expect(finished.errors.contains("1 metadata value was not stored"))
-    let printed = try await slowmo("info", "a.mov", "--timed-metadata", in: scratch.path)
-    let found = try printed.output.split(separator: "\n").map { line in
+    let wanted = (0..<1_000).map { number in
+      let value = number % 3 == 0 ? "t\(number)" : number % 3 == 1 ? "\(number)" : "\(number).5"
+      return "\(number * 2) com.example.k\(number % 7) \(value)"
+    }
+    #expect(try await timedValues("a.mov", scratch) == wanted)
+    let info = try await slowmo("info", "a.mov", "--json", in: scratch.path)
+    let timed = try #require(try info.document()["timed_metadata"] as? [String: Any])
+    #expect(timed["count"] as? Int == 1_000)
+    #expect((timed["keys"] as? [String])?.count == 7)
+    #expect(try await DocumentTests().misfit(info.output, verb: "info", scratch) == nil)
+    // A copy keeps the values at their frames.
+    let copy = try await slowmo(
+      "retime", "a.mov", "-o", "b.mov", "--speed", "1/2", "--copy", "--json", in: scratch.path)
+    #expect(copy.status == 0 && !copy.output.contains("mebx"), "\(copy.output)")
+    #expect(try await timedValues("b.mov", scratch) == wanted)
+  }
+
+  /// The values of a movie's timed metadata as lines with the frame, the key and the value.
+  private func timedValues(_ name: String, _ scratch: Scratch) async throws -> [String] {
+    let printed = try await slowmo("info", name, "--timed-metadata", in: scratch.path)
+    return try printed.output.split(separator: "\n").map { line in
       let object = try #require(
         try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
       let value = try #require(object["value"])
       let text = try value as? String ?? "\(#require(value as? NSNumber))"
       return "\(try #require(object["frame_index"])) \(try #require(object["key"])) \(text)"
     }
-    let wanted = (0..<1_000).map { number in
-      let value = number % 3 == 0 ? "t\(number)" : number % 3 == 1 ? "\(number)" : "\(number).5"
-      return "\(number * 2) com.example.k\(number % 7) \(value)"
-    }
-    #expect(found == wanted)
-    let info = try await slowmo("info", "a.mov", "--json", in: scratch.path)
-    let timed = try #require(try info.document()["timed_metadata"] as? [String: Any])
-    #expect(timed["count"] as? Int == 1_000)
-    #expect((timed["keys"] as? [String])?.count == 7)
-    #expect(try await DocumentTests().misfit(info.output, verb: "info", scratch) == nil)
-    // An export reports the tracks that it leaves out.
-    let copy = try await slowmo(
-      "retime", "a.mov", "-o", "b.mov", "--speed", "1/2", "--copy", "--json", in: scratch.path)
-    #expect(copy.status == 0 && copy.output.contains("mebx"), "\(copy.output)")
   }
 
   @Test func `Recorded tags and locations are read back by info`() async throws {
