@@ -351,7 +351,7 @@ extension PhotoCommand {
   /// Returns the mode that `--mode` requests or, without it, the largest mode.
   func chooseFormat(of device: CaptureDevice) throws -> CaptureFormat {
     let photo = photoFormat ?? .jpeg
-    if let mode { return try device.format(matching: mode, where: photo.isAvailable) }
+    if mode != nil { return try device.usableFormat(matching: mode, where: photo.isAvailable) }
     let pixels = try device.formats().filter(photo.isAvailable).map { $0.width * $0.height }
     return try device.fastestFormat {
       photo.isAvailable(for: $0) && $0.width * $0.height == pixels.max()
