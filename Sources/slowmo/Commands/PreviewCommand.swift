@@ -36,7 +36,7 @@ struct PreviewCommand: ParsableCommand, Verb {
       holds more than one image.
 
       The line of text shows the measured rate, the frames that the counter of the driver skipped,
-      the audio level and the exposure. A V4L2 camera has no audio level without --audio.
+      the audio level and the exposure.
 
       --delay shows frames of that age, from memory. With --speed below 1, the delay grows from zero
       in slow motion. After it has reached --delay, the newest frame is shown again.
@@ -92,8 +92,8 @@ struct PreviewCommand: ParsableCommand, Verb {
 
   @Option(
     help: """
-      Show the level of this microphone, such as hw:1,0; none: no level. Default: the audio of the \
-      synthetic camera or the played file; a V4L2 camera has none yet.
+      Show the level of this microphone, such as hw:1,0; none: no level. Default: the camera's own \
+      audio, such as that of a webcam's microphone.
       """,
     completion: Completions.microphone)
   var audio: String?
@@ -128,7 +128,7 @@ struct PreviewCommand: ParsableCommand, Verb {
     let format = try device.usableFormat(matching: mode, where: \.isShownAlone)
     let audio = try AudioSource(named: audio)
     let input = try DeviceInput(device: device, format: format)
-    let session = try audio.session(of: input)
+    let session = try audio.session(of: input) { Output.warning($0) }
     let source = try PreviewSource(
       session, delay: delay ?? .zero, speed: speed, isMirrored: mirror, gravity: gravity)
     if audio.isWanted {
