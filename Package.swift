@@ -301,7 +301,7 @@ let package = Package(
       name: "VividTests",
       dependencies: [
         "TestSupport", "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankV4L2",
-        "OvercrankTextures", "CVideo4Linux", "CGLES", "OvercrankMediaCore",
+        "OvercrankTextures", "CVideo4Linux", "CGLES", "OvercrankMediaCore", "OvercrankAssets",
       ]),
     .testTarget(
       name: "AssetsTests",
