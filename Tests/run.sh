@@ -125,7 +125,7 @@ step_docs() { python3 Tests/check-docs.py "$programs" --self-test; }
 step_units() {
   # A few at a time: each is by itself what it is beside a thousand others, and cameras keep their pace.
   OTIO_PYTHON=$otio_python "$programs/OvercrankPackageTests.xctest" \
-    --testing-library swift-testing --experimental-maximum-parallelization-width 8
+    --testing-library swift-testing --experimental-maximum-parallelization-width 12
 }
 
 step_kills() {
