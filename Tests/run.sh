@@ -45,6 +45,11 @@ if ! ((${#groups[@]})); then
   export SWIFT_EXEC=$compiler/bin/swiftc COMPILE_TIMES=$compiler/times
   SWIFT_BUILD_FLAGS+=" -debug-info-format none"
 fi
+# Debian's Python, because the steps install Debian's Python packages. The Python of a version manager
+# calls about forty other programs each time it starts.
+mkdir -p .build/test-programs
+ln -sfn /usr/bin/python3 .build/test-programs/python3
+export PATH=$PWD/.build/test-programs:$PATH
 otio_python=$cache/python-otio/bin/python3
 av_python=$cache/python-av/bin/python3
 work=$(mktemp -d)
