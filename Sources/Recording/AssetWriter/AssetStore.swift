@@ -325,16 +325,17 @@ extension AssetStore {
           .nothingStored, "no frame was appended to \(path)", recovery: "append frames first")
       }
       file.prepareToFinish()
-      let counts = try RecordedMovie.finish(
-        file.file, ends: writer.endTicks.map { .at($0) }, metadata: tags())
+      let counts = try RecordedMovie(file.file).finish(
+        ends: writer.endTicks.map { .at($0) }, metadata: tags())
       guard file.hasItsName else { return MediaError(replacing: file.file) }
       let readable = zip(counts, inputs).reduce(0) { $0 + ($1.1.mediaType == .video ? $1.0 : 0) }
-      guard readable == count, RecordedMovie.canOpen(file.file) else {
-        return MediaError(
-          .writeFailed, "only \(readable) of \(count) frames of \(path) could be read back",
-          recovery: "check the disk, and write the file again")
+      let fault =
+        readable != count
+        ? "only \(readable) of \(count) frames of \(path) could be read back"
+        : RecordedMovie.canOpen(file.file) ? nil : "\(path) could not be opened again"
+      return fault.map {
+        MediaError(.writeFailed, $0, recovery: "check the disk, and write the file again")
       }
-      return nil
     } catch {
       // The file is kept. It is still fragmented and contains the frames stored so far.
       return MediaError(recording: error)

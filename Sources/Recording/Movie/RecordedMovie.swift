@@ -5,22 +5,36 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// The file of a recording after its last sample.
-enum RecordedMovie {
-  /// Converts a fragmented file to a plain movie in place, see ``MovieFinalizer``.
+/// A recording after its last sample, which is still fragmented.
+struct RecordedMovie: ~Copyable {
+  private let movie: MovieFinalizer
+
+  /// Reads the journals of a recording.
   ///
-  /// The note of the capture times is added to the tags. `repair` is a finished repair of the file, if
-  /// it needed one.
+  /// `repair` is a finished repair of the file, if it needed one.
+  ///
+  /// - Throws: `CallFailure` if the file has no index or damaged journals.
+  init(_ file: OpenFile, after repair: MovieRepair? = nil) throws(CallFailure) {
+    movie = try MovieFinalizer(file, after: repair)
+  }
+
+  private var video: MovieFinalizer.Track? { movie.tracks.first { $0.kind == .video } }
+
+  /// The number of video frames that the plain movie will have, with the hidden ones.
+  var frameCount: Int64 { Int64(video?.samples.count ?? 0) }
+
+  /// Converts the file to a plain movie in place, see ``MovieFinalizer``.
+  ///
+  /// The note of the capture times is added to the tags.
   ///
   /// - Returns: The number of samples of each track in the plain file.
   /// - Throws: `CallFailure`. The fragmented file then stays unchanged and playable.
-  static func finish(
-    _ file: OpenFile, after repair: MovieRepair? = nil, ends: [MovieFinalizer.TrackEnd],
-    metadata: [String: String], chapters: [(title: String, start: Int64)] = []
+  consuming func finish(
+    ends: [MovieFinalizer.TrackEnd], metadata: [String: String],
+    chapters: [(title: String, start: Int64)] = []
   ) throws(CallFailure) -> [Int64] {
-    let movie = try MovieFinalizer(file, after: repair)
     var tags = metadata
-    if let video = movie.tracks.first(where: { $0.kind == .video }) {
+    if let video {
       TakeTimeNote.add(
         to: &tags, sizes: video.samples.map(\.byteCount),
         times: video.samples.map(\.presentationTicks), timescale: video.timescale,

@@ -225,8 +225,8 @@ public enum MovieRecovery {
       track == 0 ? .at(report.duration.wholeMicroseconds) : end(of: samples, track: track)
     }
     let instants = [tag?.triggerMicroseconds].compactMap(\.self)
-    let counts = try RecordedMovie.finish(
-      file, after: repair, ends: ends, metadata: metadata,
+    let counts = try RecordedMovie(file, after: repair).finish(
+      ends: ends, metadata: metadata,
       chapters: RecordingTags.chapters(
         ofTriggersAt: instants, frameRate: rate, end: report.duration.wholeMicroseconds))
     report.frameCount = (counts.first ?? 0) - leadIn

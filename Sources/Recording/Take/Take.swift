@@ -50,7 +50,7 @@ struct Take: ~Copyable {
   /// The reports of the finished files.
   private var reports: [RecordingReport] = []
   /// The audio and metadata values that continue in the next file, or nil in the first file.
-  private var remainder: TakeWriter.Remainder?
+  private var remainder: TakeFileWriter.Remainder?
   /// The number of the take's current file, from 1.
   private var number = 1
   /// The number of the current segment, from 0.
@@ -159,7 +159,7 @@ struct Take: ~Copyable {
   ) throws(MediaError) -> RecordingReport {
     let queue = stream.queue
     let maximumUnflushedFrames = maximumUnflushedFrames
-    var writer = TakeWriter(
+    var writer = TakeFileWriter(
       configuration, into: file, unflushedFrames: maximumUnflushedFrames, after: remainder)
     var gauge = QueueGauge()
     if configuration.settings.isBurst { waitForBurst(in: queue, notify) }
@@ -172,7 +172,7 @@ struct Take: ~Copyable {
           failed(configuration.settings.path, error, notify)
         }
         configuration = next.configuration
-        writer = TakeWriter(
+        writer = TakeFileWriter(
           configuration, into: next.file, unflushedFrames: maximumUnflushedFrames,
           after: remainder)
       }
@@ -264,7 +264,7 @@ struct Take: ~Copyable {
   ///
   /// If the next file cannot be created, the current file continues, so that no frame is lost.
   private mutating func nextFile(
-    before frame: QueuedFrame, _ writer: borrowing TakeWriter, _ notify: (Event) -> Void
+    before frame: QueuedFrame, _ writer: borrowing TakeFileWriter, _ notify: (Event) -> Void
   ) -> Next? {
     let time = fileStart &+ writer.time(of: frame)
     guard time >= boundary || inbox.hasPaths, writer.canEnd(before: frame) else { return nil }
@@ -296,7 +296,7 @@ struct Take: ~Copyable {
 
   /// Closes a file before the first frame of the next file.
   private mutating func close(
-    _ writer: inout TakeWriter, before frame: FrameObservation, _ reason: StopReason
+    _ writer: inout TakeFileWriter, before frame: FrameObservation, _ reason: StopReason
   ) {
     var end = CaptureEnd(stopReason: reason)
     end.frames.next = frame
