@@ -28,6 +28,9 @@ package struct SourceSamples: Sendable {
   /// Whether the edit list only delays and trims the media, so that ``shift`` and ``end`` describe it.
   package private(set) var hasPlainEdits = true
 
+  /// Whether the table of times (`stts`) lists all samples; otherwise, ``samples`` are the first ones.
+  package private(set) var isComplete = true
+
   /// Whether no sample depends on another one, so that there is no table of sync samples (`stss`).
   package private(set) var isIntraOnly = true
 
@@ -62,6 +65,7 @@ package struct SourceSamples: Sendable {
       let samples = Self.timed(chunks, table, in: bytes)
     else { return nil }
     self.samples = samples
+    isComplete = samples.count == chunks.count
     isIntraOnly = table.first(BoxType.syncSamples, in: bytes) == nil
     readEdits(track, movieTimescale: movieTimescale, timescale: timescale, in: bytes)
   }
@@ -110,7 +114,7 @@ package struct SourceSamples: Sendable {
     hasPlainEdits = false
   }
 
-  /// Gives the samples their times; nil if the table (`stts`) lists too few.
+  /// Gives the samples their times; those that the table (`stts`) does not list are left out.
   private static func timed(
     _ untimed: [Sample], _ table: Box, in bytes: [UInt8]
   ) -> [Sample]? {
@@ -142,7 +146,7 @@ package struct SourceSamples: Sendable {
         known = 0
       }
     }
-    return samples.count == untimed.count ? samples : nil
+    return samples
   }
 
   /// The samples without their times, or the chunks of uncompressed audio.

@@ -81,8 +81,9 @@ package struct SourceTracks {
       let version = table.first(BoxType.sampleDescriptions, in: bytes)?.number(0, in: bytes),
       version >> 24 == 0
     else { return nil }
-    return SourceSamples(
+    let samples = SourceSamples(
       boxes[number], movieTimescale: movieTimescale, fileBytes: fileBytes,
       blockSampleBytes: blockSampleBytes, in: bytes)
+    return samples?.isComplete == true ? samples : nil
   }
 }
