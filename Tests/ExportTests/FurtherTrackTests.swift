@@ -154,6 +154,51 @@ struct FurtherTrackTests {
     #expect(try #require(tracks.track(0)).references.map(\.tracks) == [[number]])
   }
 
+  @Test func `Rendered audio keeps its reference to a timecode`() async throws {
+    var audio = MovieRecipe.Audio()
+    (audio.sampleCount, audio.clicks) = (48_000, [4_800])
+    let coded = try await make(
+      "coded.mov",
+      ["-i", try plain(audio: audio).path, "-c", "copy", "-timecode", "10:00:00:00"])
+    // FFmpeg lets only the video refer to the timecode.
+    var source = try Demuxer(opening: coded)
+    let timecode = try #require(try track(coded, "timecode"))
+    var code = try #require(SourceTracks(of: coded)?.track(timecode))
+    code.references = []
+    let path = try directory.write([], as: "spoken.mov")
+    var writer = try MovieWriter(
+      path: path, settings: MovieWriter.Settings(container: .mov, movieTimescale: 1_000))
+    let references = [MovieTrack.Reference(type: BoxType.timecode, tracks: [timecode])]
+    for format in source.tracks where format.index != timecode {
+      let timescale = try Int32((1 / format.timeBase).rounded(.halfAwayFromZero))
+      _ = try writer.addTrack(format.parameters, timescale: timescale, references: references)
+    }
+    _ = writer.addTrack(copying: code)
+    try writer.begin()
+    while let packet = try source.nextPacket() {
+      let ticks = try #require(packet.dts)
+      guard packet.trackIndex != timecode else {
+        try writer.append(
+          packet.withBytes { [UInt8]($0) },
+          MovieFileWriter.Sample(
+            track: timecode, ticks: ticks, duration: packet.duration, isKeyFrame: true))
+        continue
+      }
+      try writer.write(
+        packet, track: packet.trackIndex, pts: try #require(packet.pts), dts: ticks,
+        duration: packet.duration)
+    }
+    try writer.finish()
+    let asset = try Asset(path: path)
+    let slow = try asset.retimed([(range(200, 700), speed(1, 4))])
+    for composition in [try Composition(asset), slow] {
+      let tracks = try #require(SourceTracks(of: try await copy(composition, [asset]).path))
+      for number in 0..<2 {
+        #expect(try #require(tracks.track(number)).references.map(\.tracks) == [[timecode]])
+      }
+    }
+  }
+
   @Test(arguments: 1...4 as ClosedRange<UInt64>)
   func `Subtitles in a copy stay with the frames`(seed: UInt64) async throws {
     let text = directory.file("texts.srt")
