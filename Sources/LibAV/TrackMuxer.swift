@@ -265,8 +265,7 @@ struct SyncMarks {
   fileprivate init?(_ track: Box, in bytes: [UInt8], _ parameters: CodecParameters) {
     guard
       [AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_VC1, AV_CODEC_ID_TRUEHD].contains(parameters.codecID),
-      let table = track.first(BoxType.trackMedia, in: bytes)?
-        .first(BoxType.mediaInformation, in: bytes)?.first(BoxType.sampleTable, in: bytes),
+      let table = track.sampleTable(in: bytes),
       let list = table.first(BoxType.syncSamples, in: bytes)
     else { return nil }
     func numbers(_ list: Box) -> Set<Int> {

@@ -318,7 +318,7 @@ struct RecoveryTests {
 
   @Test func `A take killed before its first frame has nothing to recover`() throws {
     let scratch = try Scratch()
-    let path = try scratch.write(EmptyMovie.bytes, as: "a.mov")
+    let path = try scratch.write(MovieIndex.emptyMovie, as: "a.mov")
     #expect(try Demuxer(opening: path).tracks.isEmpty)
     let error = #expect(throws: MediaError.self) { try MovieRecovery.recover(path) }
     #expect(error?.code == .nothingToRecover)

@@ -168,6 +168,25 @@ package struct Box: Equatable, Sendable {
   /// The first child box of this box that has the type.
   package func first(_ type: UInt32, in bytes: [UInt8]) -> Box? { all(type, in: bytes).first }
 
+  /// The sample tables of a `trak` box.
+  package func sampleTable(in bytes: [UInt8]) -> Box? {
+    first(BoxType.trackMedia, in: bytes)?
+      .first(BoxType.mediaInformation, in: bytes)?.first(BoxType.sampleTable, in: bytes)
+  }
+
+  /// The number of ticks per second that an `mvhd` or `mdhd` box states.
+  func timescale(in bytes: [UInt8]) -> UInt64? {
+    number(0, in: bytes).flatMap { number($0 >> 24 == 1 ? 20 : 12, in: bytes) }
+  }
+
+  /// The track ID in the `tkhd` of a `trak` box.
+  func trackIdentifier(in bytes: [UInt8]) -> UInt64? {
+    guard let header = first(BoxType.trackHeader, in: bytes),
+      let version = header.number(0, in: bytes)
+    else { return nil }
+    return header.number(version >> 24 == 1 ? 20 : 12, in: bytes)
+  }
+
   /// The 32-bit number at an offset after the box's header.
   ///
   /// Nil if the offset is outside the box.

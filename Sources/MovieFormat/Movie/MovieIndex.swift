@@ -107,6 +107,16 @@ extension MovieIndex {
     return box.bytes
   }
 
+  /// The bytes of a valid MOV file without tracks.
+  ///
+  /// A recording starts with these bytes, so that readers can open the file before it has a header.
+  package static let emptyMovie: [UInt8] = {
+    let index = MovieIndex(.mov, timescale: 1_000_000)
+    var box = BoxBytes()
+    box.box(BoxType.movie) { index.writeHeader(0, trackCount: 0, into: &$0) }
+    return index.fileType(for: [], isFragmented: false) + box.bytes
+  }()
+
   /// The bytes of the `moov` box of a fragmented file.
   package func fragmentedBytes(_ tracks: [(track: MovieTrack, first: FirstSample)]) -> [UInt8] {
     bytes(tracks.map { ($0.track, SampleTable(), $0.first) }, isFragmented: true)

@@ -74,8 +74,7 @@ package struct MovieTrack: Sendable {
       let mediaHeader = media.first(BoxType.mediaHeader, in: bytes),
       let handler = media.first(BoxType.handler, in: bytes),
       let information = media.first(BoxType.mediaInformation, in: bytes),
-      let table = information.first(BoxType.sampleTable, in: bytes)?
-        .first(BoxType.sampleDescriptions, in: bytes),
+      let table = box.sampleTable(in: bytes)?.first(BoxType.sampleDescriptions, in: bytes),
       let flags = header.number(0, in: bytes), let mediaFlags = mediaHeader.number(0, in: bytes),
       let component = handler.number(4, in: bytes), let type = handler.number(8, in: bytes)
     else { return nil }
@@ -127,23 +126,10 @@ package struct MovieTrack: Sendable {
   package static func firstTicks(
     of box: Box, in bytes: [UInt8], timescale: Int32, movieTimescale: Int32
   ) -> Int64 {
-    guard let list = box.first(BoxType.edits, in: bytes)?.first(BoxType.editList, in: bytes),
-      let head = list.number(0, in: bytes), let count = list.number(4, in: bytes)
-    else { return 0 }
-    let width = head >> 24 == 1 ? 8 : 4
     var delay: Int64 = 0
-    for entry in 0..<Int(clamping: min(count, 2)) {
-      let offset = Int(list.start + list.headBytes) + 8 + entry * (2 * width + 4)
-      guard offset + 2 * width <= Int(list.end) else { return 0 }
-      let length = Box.number(bytes[offset..<offset + width])
-      let start = Box.number(bytes[offset + width..<offset + 2 * width])
-      let media =
-        width == 8 ? Int64(bitPattern: start) : Int64(Int32(truncatingIfNeeded: start))
-      guard media < 0 else {
-        return delay &- media
-      }
-      delay = MovieIndex.rescale(
-        Int64(clamping: length), from: movieTimescale, to: timescale, .toNearest)
+    for edit in box.edits(in: bytes)?.entries.prefix(2) ?? [] {
+      guard edit.mediaTime < 0 else { return delay &- edit.mediaTime }
+      delay = MovieIndex.rescale(edit.duration, from: movieTimescale, to: timescale, .toNearest)
     }
     return delay
   }
