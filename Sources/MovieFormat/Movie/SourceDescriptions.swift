@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Algorithms
 import OvercrankLinuxSystem
 
 /// The sample descriptions of a track in a MOV or MP4 file, and the samples that each belongs to.
@@ -76,12 +77,7 @@ package struct SourceDescriptions: Sendable {
   package func index(at position: Int64?) -> Int? {
     guard descriptions.count > 1 else { return 0 }
     guard let position else { return nil }
-    // The chunks before `next` begin at or before the position.
-    var (next, end) = (0, chunks.count)
-    while next < end {
-      let middle = next + (end - next) / 2
-      if chunks[middle].position <= position { next = middle + 1 } else { end = middle }
-    }
+    let next = chunks.partitioningIndex { $0.position > position }
     return next > 0 ? chunks[next - 1].description : nil
   }
 }
