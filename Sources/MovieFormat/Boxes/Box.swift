@@ -70,6 +70,11 @@ package struct BoxBytes {
     withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
   }
 
+  /// Appends a number with 64 bits if `isLong` is true, or else with 32 bits, which it must fit.
+  mutating func append(_ number: Int64, isLong: Bool) {
+    if isLong { append(number) } else { append(UInt32(truncatingIfNeeded: number)) }
+  }
+
   package mutating func append(bytes more: [UInt8]) { bytes += more }
 
   /// Appends a box.

@@ -29,7 +29,7 @@ package struct MovieIndex: Sendable {
   }
 
   /// The time of creation in seconds since 1904, according to the tags; 0 if unknown.
-  var created: UInt64 { tags["creation_time"].flatMap(Self.seconds1904) ?? 0 }
+  var created: Int64 { tags["creation_time"].flatMap(Self.seconds1904) ?? 0 }
 }
 
 extension MovieIndex {
@@ -57,7 +57,7 @@ extension MovieIndex {
   }
 
   /// Converts a time such as `2026-11-29T16:45:35Z` to seconds since 1904; nil for another text.
-  private static func seconds1904(_ text: String) -> UInt64? {
+  private static func seconds1904(_ text: String) -> Int64? {
     let parts = text.split { "-T: Z.+".contains($0) }.prefix(6).compactMap { Int($0) }
     guard parts.count == 6, text.hasSuffix("Z"), (1904...9999).contains(parts[0]),
       (1...12).contains(parts[1]), (1...31).contains(parts[2]), (0...23).contains(parts[3]),
@@ -70,7 +70,7 @@ extension MovieIndex {
     let day = 365 * year + leapDays + (153 * month + 2) / 5 + parts[2]
     // The number of 1 January 1904 in this count.
     let first = 365 * 1903 + 1903 / 4 - 1903 / 100 + 1903 / 400 + 306 + 1
-    return UInt64(((day - first) * 24 + parts[3]) * 3_600 + parts[4] * 60 + parts[5])
+    return Int64(((day - first) * 24 + parts[3]) * 3_600 + parts[4] * 60 + parts[5])
   }
 
   /// The bytes of the `ftyp` box.
@@ -158,11 +158,9 @@ extension MovieIndex {
   private func writeHeader(_ duration: Int64, trackCount: Int, into box: inout BoxBytes) {
     let isLong = duration >= Int64(UInt32.max)
     box.fullBox(BoxType.movieHeader, version: isLong ? 1 : 0, flags: 0) { box in
-      for _ in 0..<2 {
-        if isLong { box.append(created) } else { box.append(UInt32(truncatingIfNeeded: created)) }
-      }
+      for _ in 0..<2 { box.append(created, isLong: isLong) }
       box.append(timescale)
-      if isLong { box.append(duration) } else { box.append(UInt32(clamping: duration)) }
+      box.append(duration, isLong: isLong)
       box.append(UInt32(0x1_0000))  // the rate
       box.append(UInt16(0x100))  // the volume
       box.append(bytes: Array(repeating: 0, count: 10))

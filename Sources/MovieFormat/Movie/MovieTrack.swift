@@ -193,10 +193,10 @@ extension MovieTrack {
   ) {
     let isLong = duration >= Int64(Int32.max)
     box.fullBox(BoxType.trackHeader, version: isLong ? 1 : 0, flags: flags) { box in
-      box.append(movie.created, movie.created, isLong: isLong)
+      for _ in 0..<2 { box.append(movie.created, isLong: isLong) }
       box.append(number)
       box.append(UInt32(0))
-      if isLong { box.append(duration) } else { box.append(UInt32(clamping: duration)) }
+      box.append(duration, isLong: isLong)
       box.append(UInt64(0))
       box.append(UInt16(0))  // the layer
       box.append(alternateGroup)
@@ -213,9 +213,9 @@ extension MovieTrack {
   ) {
     let isLong = duration >= Int64(Int32.max)
     box.fullBox(BoxType.mediaHeader, version: isLong ? 1 : 0, flags: 0) { box in
-      box.append(movie.created, movie.created, isLong: isLong)
+      for _ in 0..<2 { box.append(movie.created, isLong: isLong) }
       box.append(timescale)
-      if isLong { box.append(duration) } else { box.append(UInt32(clamping: duration)) }
+      box.append(duration, isLong: isLong)
       box.append(language)
       box.append(UInt16(0))
     }
@@ -269,15 +269,6 @@ extension MovieTrack {
     let isAAC = description.objectType(isVideo: false)
       .map { [0x40, 0x66, 0x67, 0x68].contains($0) }
     return isAAC ?? false ? .samples(1) : nil
-  }
-}
-
-extension BoxBytes {
-  /// Appends two numbers of 32 bits, or of 64 bits if `isLong` is true.
-  fileprivate mutating func append(_ one: UInt64, _ other: UInt64, isLong: Bool) {
-    for number in [one, other] {
-      if isLong { append(number) } else { append(UInt32(truncatingIfNeeded: number)) }
-    }
   }
 }
 
@@ -338,13 +329,8 @@ private struct EditList {
       box.fullBox(BoxType.editList, version: isLong ? 1 : 0, flags: 0) { box in
         box.append(UInt32(entries.count))
         for entry in entries {
-          if isLong {
-            box.append(entry.duration)
-            box.append(entry.mediaTime)
-          } else {
-            box.append(UInt32(clamping: entry.duration))
-            box.append(Int32(clamping: entry.mediaTime))
-          }
+          box.append(max(0, entry.duration), isLong: isLong)
+          box.append(entry.mediaTime, isLong: isLong)
           box.append(UInt32(0x1_0000))
         }
       }
