@@ -158,15 +158,11 @@ public struct ExportSession: Sendable {
     _ settings: ExportSettings, progress: ExportProgress = ExportProgress()
   ) async throws(MediaError) -> ExportReport {
     defer { progress.finish() }
-    let result: Result<ExportReport, MediaError>
-    do throws(CallFailure) {
-      result = try await BlockingThread.run { isCancelled throws(MediaError) in
-        try self.export(settings, isCancelled: isCancelled) { done, total in
-          progress.send(done: done, of: total)
-        }
+    return try await BlockingThread.run { isCancelled throws(MediaError) in
+      try self.export(settings, isCancelled: isCancelled) { done, total in
+        progress.send(done: done, of: total)
       }
-    } catch { throw MediaError(error, at: .resources) }
-    return try result.get()
+    }
   }
 
   private func write(
