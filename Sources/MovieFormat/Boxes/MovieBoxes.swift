@@ -88,7 +88,8 @@ package struct MovieBoxes: ~Copyable {
   func container(in boxes: [Box]) -> MovieContainer {
     let type = boxes.first { $0.type == BoxType.fileType }
     return MovieContainer(
-      brand: type.map { String(decoding: file.read(4, at: $0.start + $0.headBytes), as: UTF8.self) })
+      brand: type.map { String(decoding: file.read(4, at: $0.start + $0.headBytes), as: UTF8.self) }
+    )
   }
 
   /// Appends bytes at the end of the file, and syncs the file.
