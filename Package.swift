@@ -93,7 +93,8 @@ let package = Package(
     .module("FrameAccounting", on: ["MediaCore"], with: [.deque]),
     // Movie files to the byte: boxes, fragments, journals, NAL units.
     .module(
-      "MovieFormat", on: ["FrameAccounting", "LinuxSystem", "MediaCore"], with: [.deque]),
+      "MovieFormat", on: ["FrameAccounting", "LinuxSystem", "MediaCore"],
+      with: [.algorithms, .deque]),
 
     // Bridges: one owner for each C handle.
     .module("V4L2", on: ["LinuxSystem", "MediaCore"], with: ["CVideo4Linux"]),
@@ -118,7 +119,7 @@ let package = Package(
       on: [
         "Capture", "DeviceDiscovery", "FrameAccounting", "LibAV", "LinuxSystem", "MediaCore",
         "MovieFormat",
-      ], with: [.logging]),
+      ], with: [.algorithms, .logging]),
     .module(
       "Photos",
       on: [

@@ -6,7 +6,7 @@ A figure that was measured stands in a paragraph or table that names the program
 `Benchmarks/…` or `Tests/…` in backticks. A figure that is a constant of the code is followed by a
 comment with the file and the text in it that makes it so:
 
-    A fragment lasts 150 ms. <!-- Sources/Recording/Pipeline/TakeWriter.swift: 150 -->
+    A fragment lasts 150 ms. <!-- Sources/Recording/Pipeline/TakeFileWriter.swift: 150 -->
 
 Values of options in backticks, and what stands in code blocks, need neither.
 

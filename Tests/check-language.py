@@ -228,6 +228,8 @@ def test_prose():
 
 
 def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage:\n    " + __doc__.partition("\n\n    ")[2])
     repo = pathlib.Path(__file__).resolve().parent.parent
     test_names()
     test_prose()

@@ -65,7 +65,7 @@ fi
 for name in "${names[@]}"; do
   case $name in
     frame)
-      plant "one frame lost without a report" Sources/Recording/Pipeline/TakeWriter.swift \
+      plant "one frame lost without a report" Sources/Recording/Pipeline/TakeFileWriter.swift \
         's/^    try append(bytes, sample)$/    if storedCount != 37 { try append(bytes, sample) }/' \
         SlowMotionTests 'painted|frames'
       ;;

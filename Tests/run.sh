@@ -8,6 +8,7 @@
 #     cases        unit tests with all random plans, damaged files and wild plans
 #     soaks        recordings that are killed or cut off, signals, full disks, foreign files, audits
 #     peers        other programs on the fake driver, clusters, the emulated machine, the benchmarks
+#     readers      other programs that read recordings and exports: ffprobe, PyAV, mpv, VLC, Chromium …
 #     sanitizers   the sanitizers for threads and addresses
 #     planted      mistakes made in the program on purpose, which the tests must find
 #     clean        a bare clone, and the packages, in a clean Debian
@@ -16,7 +17,7 @@ cd "$(dirname "$0")/.."
 groups=()
 if [[ ${1-} == --full ]]; then
   groups=("${@:2}")
-  ((${#groups[@]})) || groups=(cases soaks peers sanitizers planted clean)
+  ((${#groups[@]})) || groups=(cases soaks peers readers sanitizers planted clean)
 elif (($#)); then
   sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0" >&2
   exit 64
@@ -45,6 +46,11 @@ if ! ((${#groups[@]})); then
   export SWIFT_EXEC=$compiler/bin/swiftc COMPILE_TIMES=$compiler/times
   SWIFT_BUILD_FLAGS+=" -debug-info-format none"
 fi
+# Debian's Python, because the steps install Debian's Python packages. The Python of a version manager
+# calls about forty other programs each time it starts.
+mkdir -p .build/test-programs
+ln -sfn /usr/bin/python3 .build/test-programs/python3
+export PATH=$PWD/.build/test-programs:$PATH
 otio_python=$cache/python-otio/bin/python3
 av_python=$cache/python-av/bin/python3
 work=$(mktemp -d)
@@ -125,7 +131,7 @@ step_docs() { python3 Tests/check-docs.py "$programs" --self-test; }
 step_units() {
   # A few at a time: each is by itself what it is beside a thousand others, and cameras keep their pace.
   OTIO_PYTHON=$otio_python "$programs/OvercrankPackageTests.xctest" \
-    --testing-library swift-testing --experimental-maximum-parallelization-width 8
+    --testing-library swift-testing --experimental-maximum-parallelization-width 12
 }
 
 step_kills() {
@@ -220,6 +226,17 @@ step_clusters() {
   must_fail python3 Tests/Tools/Cluster/check.py "$programs/slowmo" --engine parallel --careless
 }
 
+step_movie_readers() {
+  # A program that cannot be installed is skipped, and the reason is printed.
+  local package
+  for package in mpv vlc-bin vlc-plugin-base chromium; do
+    install_packages "$package" || echo "$package cannot be had from here"
+  done
+  local readers=("$av_python" Tests/Tools/MovieReaders/movie-readers.py "$programs/slowmo")
+  "${readers[@]}"
+  "${readers[@]}" --planted
+}
+
 step_sanitizers() { Tests/sanitize.sh; }
 
 step_planted() { Tests/planted.sh; }
@@ -252,6 +269,7 @@ declare -A titles=(
   [benchmarks]="the package of the benchmarks"
   [fake_driver]="the fake driver, in front of other programs"
   [clusters]="batches on clusters, while exports, workers and hosts die"
+  [movie_readers]="movies in other programs"
   [sanitizers]="under the sanitizers for threads and addresses"
   [planted]="mistakes made on purpose, which the tests must find"
   [clean_debian]="the packages in a clean Debian"
@@ -349,11 +367,12 @@ for group in "${groups[@]}"; do
     cases) run_steps build units fuzz ;;
     soaks) run_steps build kills power_cuts outputs foreign_files audits ledger ;;
     peers) run_steps build lab_itself benchmarks fake_driver clusters ;;
+    readers) run_steps build boxes movie_readers ;;
     sanitizers) run_steps sanitizers ;;
     planted) run_steps planted ;;
     clean) run_steps bare_clone clean_debian ;;
     *)
-      echo "run.sh: '$group' is no group: cases, soaks, peers, sanitizers, planted, clean" >&2
+      echo "run.sh: '$group' is no group: cases, soaks, peers, readers, sanitizers, planted, clean" >&2
       exit 64
       ;;
   esac

@@ -56,6 +56,11 @@ package struct FrameAccount {
   private var timeline: FrameTimeline
   private var open: Deque<FrameObservation> = []
   private var last: FrameObservation?
+  /// The times of the first arrived and of the first taken frame, in microseconds of the driver's
+  /// clock.
+  private var (first, firstTaken): (Int64?, Int64?)
+  /// The number of frame periods entered after the last arrived frame, when the account was closed.
+  private var periodsSinceLast: Int64 = 0
   private var (periodsBetween, microsecondsBetween) = (Int64(0), Int128(0))
   private var hasBegun = false
   /// The step of timestamps before the last pause or reconnection, in microseconds.
@@ -112,7 +117,11 @@ package struct FrameAccount {
   package mutating func record(_ frame: FrameObservation) {
     guard frame.outcome != .paused else { return pause(frame) }
     resume(atMicroseconds: frame.microseconds)
-    if frame.outcome == .taken { clock.begin(atMicroseconds: frame.microseconds) }
+    first = first ?? frame.microseconds
+    if frame.outcome == .taken {
+      firstTaken = firstTaken ?? frame.microseconds
+      clock.begin(atMicroseconds: frame.microseconds)
+    }
     open.append(frame)
     timeline.add(FrameTimeline.Reading(frame))
     enterDecided()
@@ -130,6 +139,7 @@ package struct FrameAccount {
     enterDecided()
     timeline.finish()
     enterDecided()
+    let decided = ledger.expected
     // The frame after the end was added to the timeline, but not to `open`, the frames whose steps
     // are undecided. The timeline therefore returns one more step than `open` has frames. This last
     // step leads to the frame after the end.
@@ -138,13 +148,50 @@ package struct FrameAccount {
     } else if end.unnoted > 0, let last {
       ledger.expected += end.unnoted
       add(.lostQueue, end.unnoted, due: due(1, after: last))
-    } else if let silence = end.silence, let last {
-      // The camera may or may not have produced frames during the silence, so the outcome of the
-      // frame periods in it is unknown.
-      let periods = max(0, Int64(saturating: Double(silence) / timeline.period) - 1)
-      ledger.expected += periods
-      add(.unknown, periods, due: due(1, after: last))
+    } else {
+      addSilence(end)
     }
+    periodsSinceLast = ledger.expected - decided
+  }
+
+  /// Enters the frame periods from the last frame until the stream was switched off.
+  ///
+  /// The camera may or may not have produced frames in them, so their outcome is unknown.
+  package mutating func addSilence(_ end: End) {
+    guard end.next == nil, end.unnoted == 0, let silence = end.silence, let last else { return }
+    let periods = max(0, Int64(saturating: Double(silence) / timeline.period) - 1)
+    ledger.expected += periods
+    add(.unknown, periods, due: due(1, after: last))
+  }
+
+  /// Continues this closed account with the closed account of the take's next file.
+  package mutating func append(_ next: FrameAccount) {
+    guard let first = next.first else { return }
+    if let lastStep, let last {
+      periodsBetween += lastStep
+      microsecondsBetween += Int128(first) - Int128(last.microseconds)
+    }
+    let start = clock.append(next.clock, beginningAtMicroseconds: next.firstTaken ?? first)
+    for gap in next.gaps {
+      let after = gap.afterIndex + ledger.stored
+      if let last = gaps.last, last.afterIndex == after, last.cause == gap.cause {
+        gaps[gaps.count - 1].count += gap.count
+      } else {
+        let time = MediaTime(microseconds: start &+ gap.time.wholeMicroseconds)
+        gaps.append(FrameGap(afterIndex: after, count: gap.count, time: time, cause: gap.cause))
+      }
+    }
+    periodsSinceTaken =
+      next.periodsSinceTaken + (next.ledger.stored == 0 ? periodsSinceTaken : 0)
+    ledger += next.ledger
+    startupDuration = startupDuration ?? next.startupDuration
+    periodsBetween += next.periodsBetween
+    microsecondsBetween += next.microsecondsBetween
+    startTimeline()
+    quantumBefore = next.quantumBefore ?? quantumBefore
+    pausedBefore &+= next.pausedBefore
+    timeline = next.timeline
+    (last, lastStep, periodsSinceLast) = (next.last, next.lastStep, next.periodsSinceLast)
   }
 
   /// Enters all frames up to a pause, and starts a new timeline for the frames after the pause.
@@ -156,13 +203,13 @@ package struct FrameAccount {
     startTimeline()
   }
 
-  /// Enters the frames that were lost while the device was gone, up to the time of the next frame,
-  /// and starts a new timeline.
+  /// Enters the frames that were lost while the device was gone, up to the time of the next frame.
+  ///
+  /// The account is closed, and continues with ``append(_:)``.
   package mutating func reconnect(atMicroseconds time: Int64) {
-    close(End())
     if let last {
       let periods = Double(time &- last.microseconds) / timeline.period
-      let count = max(0, Int64(saturating: periods.rounded()) - 1)
+      let count = max(0, Int64(saturating: periods.rounded()) - 1 - periodsSinceLast)
       ledger.expected += count
       add(.lostDevice, count, due: due(1, after: last))
     }

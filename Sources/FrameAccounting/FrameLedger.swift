@@ -44,6 +44,20 @@ public struct FrameLedger: Hashable, Sendable, Codable {
       &+ evicted &+ unknown
   }
 
+  /// Adds the counts of another part of the take.
+  package static func += (left: inout FrameLedger, right: FrameLedger) {
+    left.expected += right.expected
+    left.stored += right.stored
+    left.corrupt += right.corrupt
+    left.lostStart += right.lostStart
+    left.lostDevice += right.lostDevice
+    left.lostKernel += right.lostKernel
+    left.lostQueue += right.lostQueue
+    left.lostWriter += right.lostWriter
+    left.evicted += right.evicted
+    left.unknown += right.unknown
+  }
+
   /// Whether every expected frame period is counted in exactly one category.
   public var isBalanced: Bool { expected == accounted }
 

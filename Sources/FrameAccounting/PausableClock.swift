@@ -37,4 +37,18 @@ package struct PausableClock: Sendable {
   ///
   /// Before the first frame the result is 0.
   package func time(ofMicroseconds time: Int64) -> Int64 { origin.map { time &- $0 } ?? 0 }
+
+  /// Continues this clock with that of the take's next file.
+  ///
+  /// - Parameters:
+  ///   - next: The clock of the file.
+  ///   - time: The driver time of the file's first frame, in microseconds.
+  /// - Returns: The time of that frame in the take, in microseconds.
+  mutating func append(_ next: PausableClock, beginningAtMicroseconds time: Int64) -> Int64 {
+    resume(atMicroseconds: time)
+    let start = self.time(ofMicroseconds: time)
+    if let origin = next.origin { self.origin = origin &- start }
+    pauseStart = next.pauseStart
+    return start
+  }
 }

@@ -369,20 +369,23 @@ extension MediaFrame {
   package func pngBytes() throws(CallFailure) -> [UInt8] {
     var settings = Encoder.VideoSettings(
       codec: "png", width: width, height: height, pixelFormat: .rgb24, timescale: 1)
-    // The PNG encoder uses one thread for each frame, so more threads would not encode a single
-    // frame faster.
+    return try stillBytes(&settings)
+  }
+
+  /// Encodes the frame as a single image.
+  private func stillBytes(_ settings: inout Encoder.VideoSettings) throws(CallFailure) -> [UInt8] {
+    // The encoders of images use one thread for each frame, so more threads would not encode a
+    // single frame faster.
     settings.threadCount = 1
     var encoder = try Encoder(video: settings)
     try encoder.send(self)
     try encoder.send(nil)
     guard let packet = try encoder.nextPacket() else {
-      throw CallFailure("encode", "a PNG picture", code: -22)
+      throw CallFailure("encode", "an image as \(settings.codec)", code: -22)
     }
     return packet.withBytes { [UInt8]($0) }
   }
-}
 
-extension MediaFrame {
   /// Encodes the frame as a JPEG file.
   ///
   /// The pixel format must be a full-range format of JPEG, such as `yuvj420p`.
@@ -395,13 +398,6 @@ extension MediaFrame {
       codec: "mjpeg", width: width, height: height, pixelFormat: pixelFormat, timescale: 1)
     settings.isFullRange = true
     settings.quantizer = quantizer
-    settings.threadCount = 1
-    var encoder = try Encoder(video: settings)
-    try encoder.send(self)
-    try encoder.send(nil)
-    guard let packet = try encoder.nextPacket() else {
-      throw CallFailure("encode", "a JPEG image", code: -22)
-    }
-    return packet.withBytes { [UInt8]($0) }
+    return try stillBytes(&settings)
   }
 }

@@ -191,10 +191,9 @@ package struct MovieWriter: ~Copyable {
   package mutating func append(
     _ bytes: [UInt8], _ sample: MovieFileWriter.Sample
   ) throws(CallFailure) {
-    let result = bytes.withUnsafeBytes { bytes in
-      Result { () throws(CallFailure) in try movie?.append(bytes, sample) }
+    try bytes.span.withUnsafeBytes { (bytes) throws(CallFailure) in
+      try movie?.append(bytes, sample)
     }
-    try result.get()
   }
 
   /// Copies a packet from a source file without reading the packet.

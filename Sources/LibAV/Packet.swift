@@ -46,12 +46,10 @@ package final class Packet: @unchecked Sendable {
   ///
   /// - Throws: `CallFailure` if memory is unavailable.
   package convenience init(copying bytes: [UInt8]) throws(CallFailure) {
-    let copied = bytes.withUnsafeBytes { bytes in
-      Result { () throws(CallFailure) in
-        try Packet(copying: bytes, pts: 0, dts: 0, duration: 1, isKeyFrame: true)
-      }
+    let copied = try bytes.span.withUnsafeBytes { (bytes) throws(CallFailure) in
+      try Packet(copying: bytes, pts: 0, dts: 0, duration: 1, isKeyFrame: true)
     }
-    guard let clone = av_packet_clone(try copied.get().pointer) else {
+    guard let clone = av_packet_clone(copied.pointer) else {
       throw CallFailure("allocate", "a packet", code: CFFmpeg_ENOMEM)
     }
     self.init(owning: clone)

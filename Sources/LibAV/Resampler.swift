@@ -145,31 +145,11 @@ package struct Resampler: ~Copyable {
     let capacity = swr_get_out_samples(context, inputCount)
     guard capacity >= 0 else { throw ResamplerOperation.convert.failure(capacity) }
 
-    // C expects an array of pointers to planes. One allocation contains all planes of the input,
-    // and another one all planes of the output.
-    let source = UnsafeMutableBufferPointer<Float>.allocate(capacity: max(1, count * channelCount))
-    let result = UnsafeMutableBufferPointer<Float>.allocate(
-      capacity: max(1, Int(capacity) * channelCount))
-    defer {
-      source.deallocate()
-      result.deallocate()
-    }
-    var sourcePlanes: [UnsafePointer<UInt8>?] = []
-    var resultPlanes: [UnsafeMutablePointer<UInt8>?] = []
-    for (channel, plane) in input.enumerated() {
-      let part = source.extracting(channel * count..<(channel + 1) * count)
-      _ = part.initialize(from: plane)
-      sourcePlanes.append(Self.bytes(part.baseAddress).map { UnsafePointer($0) })
-      let space = result.extracting(channel * Int(capacity)..<(channel + 1) * Int(capacity))
-      resultPlanes.append(Self.bytes(space.baseAddress))
-    }
-    let made = swr_convert(context, &resultPlanes, capacity, &sourcePlanes, inputCount)
+    let (planes, made) = convertPlanes(
+      context, input, channelCount: channelCount, capacity: Int(capacity))
     guard made >= 0 else { throw ResamplerOperation.convert.failure(made) }
     takenCount += Int64(count)
-    return (0..<channelCount).map { channel in
-      let start = channel * Int(capacity)
-      return Array(result[start..<start + Int(made)])
-    }
+    return planes
   }
 
   /// Sets the ratio of input samples to output samples, which takes effect at the next output
@@ -195,11 +175,39 @@ package struct Resampler: ~Copyable {
     let delay = swr_get_delay(context, Int64(inputRate) << 20)
     return Double(takenCount) - Double(delay) / 0x1p20
   }
+}
 
-  /// The pointer to a plane as a pointer to bytes, which the C API expects.
-  private static func bytes(_ plane: UnsafeMutablePointer<Float>?) -> UnsafeMutablePointer<UInt8>? {
-    plane.map { UnsafeMutableRawPointer($0).assumingMemoryBound(to: UInt8.self) }
+/// Converts planes of audio with libswresample.
+///
+/// - Parameters:
+///   - context: The conversion.
+///   - input: An array for each channel of the input, all of the same length.
+///   - channelCount: The number of channels of the output.
+///   - capacity: The greatest number of samples per channel of the output.
+/// - Returns: The planes of the output, and the result of `swr_convert`, which is negative if it failed.
+private func convertPlanes(
+  _ context: OpaquePointer?, _ input: [[Float]], channelCount: Int, capacity: Int
+) -> (planes: [[Float]], code: Int32) {
+  // C expects an array of pointers to planes. One allocation contains all planes.
+  let count = input.first?.count ?? 0
+  let length = max(1, count, capacity)
+  let memory = UnsafeMutableBufferPointer<Float>.allocate(
+    capacity: length * (input.count + channelCount))
+  defer { memory.deallocate() }
+  func plane(_ number: Int) -> UnsafeMutableBufferPointer<Float> {
+    memory.extracting(number * length..<(number + 1) * length)
   }
+  func bytes(_ number: Int) -> UnsafeMutablePointer<UInt8>? {
+    plane(number).baseAddress
+      .map { UnsafeMutableRawPointer($0).assumingMemoryBound(to: UInt8.self) }
+  }
+  for (number, samples) in input.enumerated() { _ = plane(number).initialize(from: samples) }
+  var inputs = input.indices.map { bytes($0).map { UnsafePointer($0) } }
+  var outputs = (0..<channelCount).map { bytes(input.count + $0) }
+  let made = swr_convert(
+    context, &outputs, Int32(clamping: capacity), &inputs, Int32(clamping: count))
+  let planes = (0..<channelCount).map { Array(plane(input.count + $0)[..<Int(max(0, made))]) }
+  return (planes, made)
 }
 
 /// The calls to libswresample, as they stand in failures.
@@ -214,5 +222,59 @@ private enum ResamplerOperation {
     case .convert: CallFailure("change", "the sampling rate", code: code)
     case .steer: CallFailure("correct", "the sampling rate", code: code)
     }
+  }
+}
+
+/// Converts planar float audio to another number of channels.
+///
+/// A single channel is copied to the two front channels at full level. All other conversions are
+/// those of libswresample between the default speaker layouts. If a number of channels has no
+/// default layout, only the first channels are kept. The value is the sole owner of its
+/// `SwrContext`.
+package struct ChannelMixer: ~Copyable {
+  private let inputCount: Int
+  private let outputCount: Int
+  /// The libswresample context; nil if channels are only copied.
+  private var context: OpaquePointer?
+
+  /// Creates a mixer that converts the number of channels.
+  ///
+  /// Calls `swr_alloc_set_opts2` and `swr_init`.
+  package init(from inputCount: Int, to outputCount: Int) {
+    (self.inputCount, self.outputCount) = (inputCount, outputCount)
+    guard inputCount > 1, inputCount != outputCount, inputCount <= 64, outputCount <= 64 else {
+      return
+    }
+    var (input, output) = (AVChannelLayout(), AVChannelLayout())
+    av_channel_layout_default(&input, Int32(inputCount))
+    av_channel_layout_default(&output, Int32(outputCount))
+    // Any sample rate can be passed here, because input and output have the same rate.
+    guard
+      swr_alloc_set_opts2(
+        &context, &output, AV_SAMPLE_FMT_FLTP, 48_000, &input, AV_SAMPLE_FMT_FLTP, 48_000, 0, nil)
+        >= 0, swr_init(context) >= 0
+    else {
+      swr_free(&context)
+      return
+    }
+  }
+
+  deinit {
+    var last = context
+    swr_free(&last)
+  }
+
+  /// Converts samples, one array for each channel, all of the same length.
+  package func mixed(_ planes: [[Float]]) -> [[Float]] {
+    guard planes.count == inputCount, inputCount != outputCount, let first = planes.first else {
+      return planes
+    }
+    guard let context, Int32(exactly: first.count) != nil else {
+      let silence = [Float](repeating: 0, count: first.count)
+      if inputCount == 1 { return (0..<outputCount).map { $0 < 2 ? first : silence } }
+      return (0..<outputCount).map { $0 < inputCount ? planes[$0] : silence }
+    }
+    // At equal rates there is no delay, so each call returns as many samples as it receives.
+    return convertPlanes(context, planes, channelCount: outputCount, capacity: first.count).planes
   }
 }

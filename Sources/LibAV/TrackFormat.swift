@@ -11,12 +11,17 @@ package final class CodecParameters: @unchecked Sendable {
   // The parameters are written only in the initializers, so threads may share them.
   let pointer: UnsafeMutablePointer<AVCodecParameters>
 
-  init(copying other: UnsafePointer<AVCodecParameters>) throws(CallFailure) {
-    guard let copy = avcodec_parameters_alloc() else {
+  /// Allocates parameters without values.
+  private init() throws(CallFailure) {
+    guard let made = avcodec_parameters_alloc() else {
       throw CallFailure("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
     }
-    pointer = copy
-    try CallFailure.check(avcodec_parameters_copy(copy, other), "copy", "codec parameters")
+    pointer = made
+  }
+
+  convenience init(copying other: UnsafePointer<AVCodecParameters>) throws(CallFailure) {
+    try self.init()
+    try CallFailure.check(avcodec_parameters_copy(pointer, other), "copy", "codec parameters")
   }
 
   /// Copies the codec parameters of a track in a file.
@@ -36,54 +41,43 @@ package final class CodecParameters: @unchecked Sendable {
   }
 
   /// Creates codec parameters for a compressed camera format.
-  package init(
+  package convenience init(
     videoCodec: String, width: Int, height: Int, extradata: [UInt8] = []
   ) throws(CallFailure) {
-    guard let copy = avcodec_parameters_alloc() else {
-      throw CallFailure("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
-    }
-    pointer = copy
     guard let descriptor = avcodec_descriptor_get_by_name(videoCodec) else {
       throw CallFailure("find", "the codec \(videoCodec)", code: CFFmpeg_EINVAL)
     }
-    copy.pointee.codec_type = AVMEDIA_TYPE_VIDEO
-    copy.pointee.codec_id = descriptor.pointee.id
-    copy.pointee.width = Int32(clamping: width)
-    copy.pointee.height = Int32(clamping: height)
+    try self.init()
+    pointer.pointee.codec_type = AVMEDIA_TYPE_VIDEO
+    pointer.pointee.codec_id = descriptor.pointee.id
+    pointer.pointee.width = Int32(clamping: width)
+    pointer.pointee.height = Int32(clamping: height)
     try set(extradata)
   }
 
   /// Creates codec parameters for compressed audio.
   ///
   /// - Throws: `CallFailure` for a codec that libav does not know or that is not for audio.
-  package init(
+  package convenience init(
     audioCodec: String, sampleRate: Int, channelCount: Int, frameSize: Int, extradata: [UInt8]
   ) throws(CallFailure) {
-    guard let copy = avcodec_parameters_alloc() else {
-      throw CallFailure("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
-    }
-    pointer = copy
     guard let descriptor = avcodec_descriptor_get_by_name(audioCodec),
       descriptor.pointee.type == AVMEDIA_TYPE_AUDIO
     else { throw CallFailure("find", "the audio codec \(audioCodec)", code: CFFmpeg_EINVAL) }
-    copy.pointee.codec_type = AVMEDIA_TYPE_AUDIO
-    copy.pointee.codec_id = descriptor.pointee.id
-    copy.pointee.sample_rate = Int32(clamping: sampleRate)
-    av_channel_layout_default(&copy.pointee.ch_layout, Int32(clamping: channelCount))
-    copy.pointee.frame_size = Int32(clamping: frameSize)
+    try self.init()
+    pointer.pointee.codec_type = AVMEDIA_TYPE_AUDIO
+    pointer.pointee.codec_id = descriptor.pointee.id
+    pointer.pointee.sample_rate = Int32(clamping: sampleRate)
+    av_channel_layout_default(&pointer.pointee.ch_layout, Int32(clamping: channelCount))
+    pointer.pointee.frame_size = Int32(clamping: frameSize)
     try set(extradata)
   }
 
   /// Creates a copy with other codec headers.
-  package init(_ other: CodecParameters, extradata: [UInt8]) throws(CallFailure) {
-    guard let copy = avcodec_parameters_alloc() else {
-      throw CallFailure("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
-    }
-    pointer = copy
-    try CallFailure.check(
-      avcodec_parameters_copy(copy, other.pointer), "copy", "codec parameters")
-    av_freep(&copy.pointee.extradata)
-    copy.pointee.extradata_size = 0
+  package convenience init(_ other: CodecParameters, extradata: [UInt8]) throws(CallFailure) {
+    try self.init(copying: other.pointer)
+    av_freep(&pointer.pointee.extradata)
+    pointer.pointee.extradata_size = 0
     try set(extradata)
   }
 

@@ -265,8 +265,7 @@ struct SyncMarks {
   fileprivate init?(_ track: Box, in bytes: [UInt8], _ parameters: CodecParameters) {
     guard
       [AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_VC1, AV_CODEC_ID_TRUEHD].contains(parameters.codecID),
-      let table = track.first(BoxType.trackMedia, in: bytes)?
-        .first(BoxType.mediaInformation, in: bytes)?.first(BoxType.sampleTable, in: bytes),
+      let table = track.sampleTable(in: bytes),
       let list = table.first(BoxType.syncSamples, in: bytes)
     else { return nil }
     func numbers(_ list: Box) -> Set<Int> {
@@ -299,5 +298,64 @@ extension CodecParameters {
     }
     let size = Int(av_get_bits_per_sample(codecID)) / 8 * channelCount
     return size > 0 ? size : nil
+  }
+}
+
+extension ColorBox {
+  /// Whether a track needs a `colr` box: its samples have full range, which the codec's own headers
+  /// cannot state.
+  static func isNeeded(for parameters: CodecParameters) -> Bool {
+    parameters.codecID == AV_CODEC_ID_FFV1
+      && parameters.pointer.pointee.color_range == AVCOL_RANGE_JPEG
+      && !parameters.pixelFormat.isFullRange
+  }
+}
+
+extension ColorBox.CodePoints {
+  /// Creates the color description of a track.
+  init(_ parameters: CodecParameters) {
+    let codec = parameters.pointer.pointee
+    self.init(
+      primaries: UInt16(truncatingIfNeeded: codec.color_primaries.rawValue),
+      transfer: UInt16(truncatingIfNeeded: codec.color_trc.rawValue),
+      matrix: UInt16(truncatingIfNeeded: codec.color_space.rawValue))
+  }
+}
+
+extension FragmentedMovieWriter.Track {
+  /// Describes a track for a recording.
+  ///
+  /// - Parameters:
+  ///   - format: The format of the track.
+  ///   - first: The times of the first sample in ticks.
+  ///   - packet: The first packet, which some descriptions depend on, or one that the muxer accepts
+  ///     instead of it.
+  ///   - cleanAperture: The part of each frame that players should show; nil for the whole frame.
+  ///   - path: The path of the file.
+  /// - Throws: `CallFailure` if the container does not support the track.
+  package init(
+    _ format: TrackMuxer.Format, first: FirstSample, packet: Packet,
+    cleanAperture: CleanApertureBox.Size? = nil, path: String
+  ) throws(CallFailure) {
+    var track = try TrackMuxer.describe(format, first: packet, path: path)
+    if let cleanAperture {
+      let box = CleanApertureBox.bytes(cleanAperture)
+      guard track.descriptions.count == 1,
+        track.descriptions[0].setVideoBox(box, CleanApertureBox.type)
+      else { throw CallFailure("write the clean aperture of", path, code: CFFmpeg_EINVAL) }
+    }
+    self.init(track, encoding: SampleEncoding(format.parameters), first: first)
+  }
+}
+
+extension SampleEncoding {
+  /// Chooses the sample encoding that MOV requires for a track.
+  package init(_ parameters: CodecParameters) {
+    switch parameters.codecName {
+    case "h264" where !parameters.isLengthPrefixed: self = .lengthPrefixed
+    case "rawvideo" where parameters.pixelFormat == .rgb24 && parameters.width % 2 != 0:
+      self = .evenRows(of: parameters.width * 3)
+    default: self = .asItIs
+    }
   }
 }

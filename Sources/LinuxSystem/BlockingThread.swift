@@ -78,22 +78,23 @@ extension BlockingThread {
   ///   - body: The work. It receives a closure that returns whether the task was cancelled. This
   ///     closure may be called from any thread.
   ///   - onCancel: Called at once when the task is cancelled, on any thread.
-  /// - Returns: The result or the error of `body`.
-  /// - Throws: `CallFailure` if the system cannot create a thread.
-  package static func run<Value: Sendable, Failure: Error>(
+  /// - Returns: The result of `body`.
+  /// - Throws: The error of `body`, or `MediaError` with `.outOfMemory` if the system cannot create a
+  ///   thread.
+  package static func run<Value: Sendable>(
     _ body:
-      @escaping @Sendable (_ isCancelled: @escaping @Sendable () -> Bool) throws(Failure) -> Value,
+      @escaping @Sendable (
+        _ isCancelled: @escaping @Sendable () -> Bool
+      ) throws(MediaError) -> Value,
     onCancel: @escaping @Sendable () -> Void = {}
-  ) async throws(CallFailure) -> Result<Value, Failure> {
+  ) async throws(MediaError) -> Value {
     let isCancelled = CancellationFlag()
-    let work = SingleRun { () throws(Failure) in try body { isCancelled.isSet } }
-    let result: Result<Result<Value, Failure>, CallFailure> = await withTaskCancellationHandler {
+    let work = SingleRun { () throws(MediaError) in try body { isCancelled.isSet } }
+    let result: Result<Value, MediaError> = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         do throws(CallFailure) {
-          try BlockingThread {
-            continuation.resume(returning: .success(work.run()))
-          }.detach()
-        } catch { continuation.resume(returning: .failure(error)) }
+          try BlockingThread { continuation.resume(returning: work.run()) }.detach()
+        } catch { continuation.resume(returning: .failure(MediaError(error, at: .resources))) }
       }
     } onCancel: {
       isCancelled.set()
@@ -110,22 +111,22 @@ private final class CancellationFlag: Sendable {
 }
 
 /// A closure that runs once, and is released before its result is used.
-private final class SingleRun<Value: Sendable, Failure: Error>: Sendable {
+private final class SingleRun<Value: Sendable>: Sendable {
   private struct Closure {
-    let body: @Sendable () throws(Failure) -> Value
+    let body: @Sendable () throws(MediaError) -> Value
   }
   private let closure: Mutex<Closure?>
 
-  init(_ body: @escaping @Sendable () throws(Failure) -> Value) {
+  init(_ body: @escaping @Sendable () throws(MediaError) -> Value) {
     closure = Mutex(Closure(body: body))
   }
 
   /// Runs the closure, which may be done only once.
-  func run() -> Result<Value, Failure> {
+  func run() -> Result<Value, MediaError> {
     guard let closure = closure.withLock({ $0.take() }) else {
       preconditionFailure("the closure runs once")
     }
-    return Result { () throws(Failure) in try closure.body() }
+    return Result { () throws(MediaError) in try closure.body() }
   }
 }
 

@@ -150,3 +150,33 @@ func refusal(
 struct Unexpected: Error, CustomStringConvertible {
   let description: String
 }
+
+extension Composition {
+  /// Makes a composition of up to three ranges of an asset, with a slow range, a ramp or a freeze.
+  ///
+  /// The asset lasts at least a second. With `reverses`, a range may play backwards.
+  static func random(_ asset: Asset, seed: UInt64, reverses: Bool = false) throws -> Composition {
+    var random = SeededGenerator(seed: seed)
+    var composition = Composition()
+    for _ in 0..<Int.random(in: 1...3, using: &random) {
+      let ends = (0..<2).map { _ in Int64.random(in: 0...99, using: &random) * 10 + 3 }.sorted()
+      guard ends[0] < ends[1], .milliseconds(ends[1]) < asset.duration else { continue }
+      try composition.insertTimeRange(
+        range(ends[0], ends[1]), of: asset.mediaSource(), at: composition.duration)
+    }
+    if composition.duration == .zero { composition = try Composition(asset) }
+    let middle = try MediaTime(composition.duration.seconds / 2)
+    let half = try TimeRange(start: .zero, end: middle)
+    switch Int.random(in: 0..<(reverses ? 5 : 4), using: &random) {
+    case 0: break
+    case 1: try composition.setSpeed(speed(1, 8), in: half)
+    case 2:
+      // A ramp may not contain a cut.
+      let first = try #require(composition.track(.video)?.segments.first).target
+      try composition.setSpeedRamp(SpeedRamp(from: speed(1), to: speed(1, 4)), in: first)
+    case 3: try composition.freezeFrame(at: middle, for: .milliseconds(333))
+    default: try composition.reverse(half)
+    }
+    return composition
+  }
+}

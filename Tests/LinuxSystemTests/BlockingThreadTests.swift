@@ -12,7 +12,7 @@ struct BlockingThreadTests {
       do {
         let token = Token()
         kept = token
-        try await BlockingThread.run { _ in withExtendedLifetime(token) {} }.get()
+        try await BlockingThread.run { _ in withExtendedLifetime(token) {} }
       }
       #expect(kept == nil)
     }

@@ -161,8 +161,7 @@ import Testing
     let appended = [0, 1].map { track in samples.filter { $0.track == track } }
     #expect(try Self.read(path) == appended)
     let end = (appended[0].last?.ticks ?? 0) + 5_555
-    let counts = try RecordedMovie.finish(
-      RandomAccessFile(opening: path).file,
+    let counts = try RecordedMovie(RandomAccessFile(opening: path).file).finish(
       ends: [.at(end), .at(Int64(appended[1].count * 256))], metadata: [:])
     #expect(counts == appended.map { Int64($0.count) })
     #expect(!(try MovieBoxes(opening: path)).boxes().contains { $0.type == BoxType.fragment })
@@ -244,8 +243,8 @@ import Testing
       }
     }
     #expect(try frameBytes(ours) == stored)
-    _ = try RecordedMovie.finish(
-      RandomAccessFile(opening: ours).file, ends: [.at(1)], metadata: [:])
+    _ = try RecordedMovie(RandomAccessFile(opening: ours).file).finish(
+      ends: [.at(1)], metadata: [:])
     #expect(try frameBytes(ours) == stored)
   }
 

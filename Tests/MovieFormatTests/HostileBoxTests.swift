@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
 import OvercrankMovieFormat
 import TestSupport
 import Testing
@@ -64,7 +65,11 @@ struct HostileBoxTests {
   }
 
   /// A movie with a timed metadata track, whose chunks are all at the start of the file.
-  private func movie(chunks: UInt32, samplesPerChunk: UInt32, sampleBytes: UInt32) -> [UInt8] {
+  ///
+  /// `timed` is the number of samples whose times are listed; nil for all.
+  private func movie(
+    chunks: UInt32, samplesPerChunk: UInt32, sampleBytes: UInt32, timed: UInt32? = nil
+  ) -> [UInt8] {
     let key = box(
       0x6B65_7973,
       box(
@@ -80,7 +85,7 @@ struct HostileBoxTests {
     let count = chunks * samplesPerChunk
     let table = box(
       BoxType.sampleTable,
-      descriptions.bytes + fullBox(BoxType.timeToSample, [1, count, 1])
+      descriptions.bytes + fullBox(BoxType.timeToSample, [1, timed ?? count, 1])
         + fullBox(BoxType.sampleToChunk, [1, 1, samplesPerChunk, 1])
         + fullBox(BoxType.sampleSizes, [sampleBytes, count])
         + fullBox(BoxType.chunkOffsets, [chunks] + Array(repeating: 8, count: Int(chunks))))
@@ -104,5 +109,17 @@ struct HostileBoxTests {
     let many = try scratch.write(
       movie(chunks: 1_000, samplesPerChunk: 4_000, sampleBytes: 13), as: "many.mov")
     #expect(TimedMetadataReader.read(from: many).isEmpty)
+  }
+
+  @Test func `Metadata is read up to the last sample with a time`() throws {
+    let path = try scratch.write(
+      movie(chunks: 3, samplesPerChunk: 1, sampleBytes: 13, timed: 2), as: "short.mov")
+    let seconds = TimedMetadataReader.read(from: path).map(\.seconds)
+    #expect(seconds == [0, Rational(1, over: 600)])
+    // A copy of the track would lack its last samples.
+    #expect(SourceTracks(of: path)?.samples(0) == nil)
+    let whole = try scratch.write(
+      movie(chunks: 3, samplesPerChunk: 1, sampleBytes: 13), as: "whole.mov")
+    #expect(SourceTracks(of: whole)?.samples(0)?.samples.count == 3)
   }
 }

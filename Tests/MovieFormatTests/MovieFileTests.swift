@@ -21,7 +21,7 @@ struct MovieFileTests {
       #expect(error?.subject.contains("a.mov") == true)
     }
     #expect(FileLock.isHeld(on: path))
-    #expect(try bytes(of: path) == EmptyMovie.bytes)
+    #expect(try bytes(of: path) == MovieIndex.emptyMovie)
     // An output file that is refused leaves no temporary file.
     #expect(try scratch.names().count == 2)
     file.discard()

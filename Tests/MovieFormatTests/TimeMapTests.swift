@@ -149,7 +149,7 @@ struct TimeMapTests {
       TimeMapBox.Entry(pane: .init(x: 0, y: 8, width: 640, height: 4_000), code: [1, 2, 3]),
     ]
     let box = TimeMapBox(digest: digest, entries: entries)
-    let path = try scratch.write(EmptyMovie.bytes + box.bytes, as: "movie.mov")
+    let path = try scratch.write(MovieIndex.emptyMovie + box.bytes, as: "movie.mov")
     #expect(try TimeMapBox(from: MovieBoxes(opening: path, forWriting: false)) == box)
     // Every box that is cut off or has a changed byte is refused, or has other maps.
     for seed in 0..<UInt64(RunSize.cases(200, full: 5_000)) {
@@ -162,7 +162,7 @@ struct TimeMapTests {
           bytes[index] = UInt8(truncatingIfNeeded: bytes.count >> (24 - 8 * index))
         }
       }
-      let damaged = try scratch.write(EmptyMovie.bytes + bytes, as: "damaged.mov")
+      let damaged = try scratch.write(MovieIndex.emptyMovie + bytes, as: "damaged.mov")
       let read = try TimeMapBox(from: MovieBoxes(opening: damaged, forWriting: false))
       for entry in read?.entries ?? [] { _ = TimeMap(code: entry.code, frameCount: 100) }
     }

@@ -118,7 +118,7 @@ struct DroppableFrameTests {
   /// Writes a take without finishing it.
   private static func writeUnfinished(_ path: String, camera: ScriptedCamera, frames: Int) throws {
     let configuration = try camera.configuration(.h264, to: path) { $0.referenceFrameInterval = 4 }
-    var writer = TakeWriter(configuration, into: try configuration.settings.makeFile())
+    var writer = TakeFileWriter(configuration, into: try configuration.settings.makeFile())
     for (number, image) in try camera.images(0..<frames).enumerated() {
       try image.withUnsafeBytes { bytes in
         _ = writer.store(

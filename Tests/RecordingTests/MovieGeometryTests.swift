@@ -107,7 +107,7 @@ struct MovieGeometryTests {
     try connection.setVideoScaleAndCropFactor(2)
     configuration.geometry = connection.geometry
     do {
-      var writer = TakeWriter(configuration, into: try configuration.settings.makeFile())
+      var writer = TakeFileWriter(configuration, into: try configuration.settings.makeFile())
       for (number, image) in try camera.images(0..<60).enumerated() {
         var observation = try camera.observation(Int64(number))
         observation.outcome = .taken

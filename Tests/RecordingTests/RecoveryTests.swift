@@ -36,7 +36,7 @@ struct RecoveryTests {
     configuration.control.switchedOn.store(camera.base - 10_000, ordering: .relaxed)
     var unfinished = UnfinishedTake(bytes: [])
     do {
-      var writer = TakeWriter(configuration, into: try configuration.settings.makeFile())
+      var writer = TakeFileWriter(configuration, into: try configuration.settings.makeFile())
       for case .frameWithBytes(let frame, let image) in steps {
         var observation = frame
         observation.arrival += 500
@@ -139,7 +139,7 @@ struct RecoveryTests {
     ) { $0.audioCodec = .pcm }
     configuration.beginsWithStream = false
     do {
-      var writer = TakeWriter(configuration, into: try configuration.settings.makeFile())
+      var writer = TakeFileWriter(configuration, into: try configuration.settings.makeFile())
       func frame(_ number: Int, _ bytes: UnsafeRawBufferPointer) throws -> QueuedFrame {
         QueuedFrame(observation: try camera.observation(Int64(number)), bytes: bytes)
       }
@@ -318,7 +318,7 @@ struct RecoveryTests {
 
   @Test func `A take killed before its first frame has nothing to recover`() throws {
     let scratch = try Scratch()
-    let path = try scratch.write(EmptyMovie.bytes, as: "a.mov")
+    let path = try scratch.write(MovieIndex.emptyMovie, as: "a.mov")
     #expect(try Demuxer(opening: path).tracks.isEmpty)
     let error = #expect(throws: MediaError.self) { try MovieRecovery.recover(path) }
     #expect(error?.code == .nothingToRecover)

@@ -188,7 +188,7 @@ struct TimedMetadataTests {
       .passthrough, to: path, audio: try camera.audio(in: scratch)
     ) { $0.audioCodec = .pcm }
     do {
-      var writer = TakeWriter(configuration, into: try configuration.settings.makeFile())
+      var writer = TakeFileWriter(configuration, into: try configuration.settings.makeFile())
       writer.add(
         values.map { PendingValue(position: .frame($0.frame), key: $0.key, value: $0.value) })
       for case .frameWithBytes(let frame, let image) in try camera.frames(0..<100) {

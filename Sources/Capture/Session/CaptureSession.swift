@@ -266,7 +266,7 @@ extension CaptureSession {
   ///
   /// - Throws: `MediaError` as the blocking form does.
   public func startRunning() async throws(MediaError) {
-    try await offload { () throws(MediaError) in try self.startRunning() }
+    try await BlockingThread.run { _ throws(MediaError) in try self.startRunning() }
   }
 
   /// Stops every input, including interrupted ones, and blocks until all streams are off.
@@ -286,7 +286,7 @@ extension CaptureSession {
   /// Stops every input and suspends the task until all streams are off.
   public func stopRunning() async {
     do throws(MediaError) {
-      try await offload { () throws(MediaError) in self.stopAll() }
+      try await BlockingThread.run { _ throws(MediaError) in self.stopAll() }
     } catch { stopAll() }  // If no thread can be created, this thread blocks.
   }
 
@@ -294,18 +294,7 @@ extension CaptureSession {
   ///
   /// - Throws: `MediaError` as the blocking form does.
   public func commitConfiguration() async throws(MediaError) {
-    try await offload { () throws(MediaError) in try self.commitConfiguration() }
-  }
-
-  /// Runs a blocking call on a separate thread and suspends the task meanwhile.
-  private func offload(
-    _ body: @escaping @Sendable () throws(MediaError) -> Void
-  ) async throws(MediaError) {
-    let result: Result<Void, MediaError>
-    do throws(CallFailure) {
-      result = try await BlockingThread.run { _ throws(MediaError) in try body() }
-    } catch { throw MediaError(error, at: .resources) }
-    try result.get()
+    try await BlockingThread.run { _ throws(MediaError) in try self.commitConfiguration() }
   }
 
   /// Starts the session, with a control supplied by the caller for one of its inputs.

@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// One thread decodes, one converts and blends, and one encodes; short queues connect them. The
 /// caller's thread writes the packets and polls for cancellation.
-struct ConstantRateExport {
+struct ConstantRateExport: Sendable {
   let plan: ConstantRatePlan
   let assets: [Asset]
   let track: VideoTrack
@@ -57,10 +57,7 @@ struct ConstantRateExport {
       ? try ColorPalette(
         plan, assets, geometry, colors, flicker, burnIn, colorCount: colorCount,
         isCancelled: output.isCancelled) : nil
-    let work = FrameWork(
-      plan: plan, assets: assets, geometry: geometry, colors: colors,
-      settings: settings, undecodable: undecodable, processorCount: processorCount, crf: crf,
-      flicker: flicker, burnIn: burnIn, palette: palette)
+    let work = FrameWork(self, colors, flicker, burnIn, palette)
     defer { work.stop() }
     guard case .ready(let parameters)? = try output.next(of: work) else {
       throw MediaError.exportCancelled

@@ -64,36 +64,20 @@ final class FrameWork: Sendable {
   private let captured = BoundedBlockingQueue<Captured>(capacity: 4)
   private let painted = BoundedBlockingQueue<Painted>(capacity: 3)
   private let group = DispatchGroup()
-  private let plan: ConstantRatePlan
-  private let assets: [Asset]
-  private let geometry: FrameGeometry
+  private let export: ConstantRateExport
   private let colors: Encoder.ColorTags
-  private let settings: RenderSettings
-  private let policy: UndecodableFramePolicy
-  private let processorCount: Int?
-  private let crf: Double?
   private let flicker: FlickerRemoval?
   private let burnIn: BurnInRenderer?
   private let palette: ColorPalette?
 
+  /// Starts the threads.
   init(
-    plan: ConstantRatePlan, assets: [Asset], geometry: FrameGeometry, colors: Encoder.ColorTags,
-    settings: RenderSettings, undecodable policy: UndecodableFramePolicy, processorCount: Int?,
-    crf: Double?, flicker: FlickerRemoval?, burnIn: BurnInRenderer?,
-    palette: ColorPalette?
+    _ export: ConstantRateExport, _ colors: Encoder.ColorTags, _ flicker: FlickerRemoval?,
+    _ burnIn: BurnInRenderer?, _ palette: ColorPalette?
   ) {
-    self.plan = plan
-    self.assets = assets
-    self.geometry = geometry
-    self.colors = colors
-    self.settings = settings
-    self.policy = policy
-    self.processorCount = processorCount
-    self.crf = crf
-    self.flicker = flicker
-    self.burnIn = burnIn
-    self.palette = palette
-    if let inBetweens = plan.inBetweens {
+    (self.export, self.colors, self.flicker) = (export, colors, flicker)
+    (self.burnIn, self.palette) = (burnIn, palette)
+    if let inBetweens = export.plan.inBetweens {
       start(captured) { try $0.decode(inBetweens.entries) }
       start(painted) { try $0.interpolate() }
     } else {
@@ -126,21 +110,21 @@ final class FrameWork: Sendable {
 
   /// Creates a reader of each asset for the frames that must be decoded.
   private func readers(of frames: [ConstantRatePlan.Frame?]) -> [FrameSource] {
-    var requests = assets.map { _ in [Int]() }
+    var requests = export.assets.map { _ in [Int]() }
     for case let frame? in frames { requests[frame.source].append(frame.index) }
     // The decoder gets only half of the processors, because the encoder uses the others at the same
     // time. Decoding on more threads also costs more CPU time: for 8 s of H.264 at 1280x720@240,
     // 3.1 s with one thread and 4.0 s with three. Above 16 threads, libav prints a warning.
-    let threadCount = min(16, max(1, (processorCount ?? Processors.count) / 2))
-    return zip(assets, requests).map {
+    let threadCount = min(16, max(1, (export.processorCount ?? Processors.count) / 2))
+    return zip(export.assets, requests).map {
       FrameSource(
-        $0, requests: $1, policy, threadCount: threadCount,
+        $0, requests: $1, export.undecodable, threadCount: threadCount,
         isStopped: { [encoded] in encoded.isStopped })
     }
   }
 
   private func decode(_ entries: [InBetweenPlan.Entry]) throws {
-    let readers = readers(of: plan.frames)
+    let readers = readers(of: export.plan.frames)
     defer { undecodable.withLock { $0 = readers.flatMap(\.failed) } }
     var isAfterLoss = false
     for (position, entry) in entries.enumerated() {
@@ -163,8 +147,8 @@ final class FrameWork: Sendable {
   }
 
   private func interpolate() throws {
-    var renderer = FrameRenderer(geometry, colors, flicker)
-    let sequence = try renderer.sequence(settings, threadCount: processorCount)
+    var renderer = FrameRenderer(export.geometry, colors, flicker)
+    let sequence = try renderer.sequence(export.settings, threadCount: export.processorCount)
     func put(_ output: FrameSequenceInterpolator.Output) -> Bool {
       synthesized.withLock { $0.append(output.confidence, count: output.count) }
       let shown = shown(output)
@@ -173,7 +157,7 @@ final class FrameWork: Sendable {
         Painted(image: output.image, count: output.count, source: source(of: output.position)))
     }
     var mixer: ExposureMixer?
-    if let exposures = plan.inBetweens?.exposures {
+    if let exposures = export.plan.inBetweens?.exposures {
       mixer = ExposureMixer(exposures, try renderer.makeBlender())
     }
     func emit(_ output: FrameSequenceInterpolator.Output) throws -> Bool {
@@ -192,9 +176,9 @@ final class FrameWork: Sendable {
   /// Returns the content of an output frame.
   private func shown(_ output: FrameSequenceInterpolator.Output) -> TimeMapBuilder.Shown {
     let position = output.position
-    guard let entries = plan.inBetweens?.entries, let older = entries[position.older].frame else {
-      return .nothing
-    }
+    guard let entries = export.plan.inBetweens?.entries,
+      let older = entries[position.older].frame
+    else { return .nothing }
     let content: TimeMap.Content
     if let confidence = output.confidence {
       content = .synthesized(confidenceTenths: SynthesizedFrames.tenths(of: confidence))
@@ -211,9 +195,9 @@ final class FrameWork: Sendable {
   private func source(
     of position: FrameSequenceInterpolator.Position
   ) -> BurnInRenderer.Source? {
-    guard let entries = plan.inBetweens?.entries, let frame = entries[position.older].frame else {
-      return nil
-    }
+    guard let entries = export.plan.inBetweens?.entries,
+      let frame = entries[position.older].frame
+    else { return nil }
     return BurnInRenderer.Source(
       number: frame.source,
       position: BurnInText.Position(
@@ -221,13 +205,15 @@ final class FrameWork: Sendable {
   }
 
   private func decode() throws {
-    let readers = readers(of: plan.frames)
+    let readers = readers(of: export.plan.frames)
     defer { undecodable.withLock { $0 = readers.flatMap(\.failed) } }
-    for (position, item) in plan.items.enumerated() {
+    let items = export.plan.items
+    for (position, item) in items.enumerated() {
       // A skipped output frame is replaced by the previous one, which is shown until the next one
       // starts. The first output frame has no previous one and the last has no next one, so the
       // first and the last are never skipped.
-      let mayLeaveOut = policy == .skip && position > 0 && position < plan.items.count - 1
+      let mayLeaveOut =
+        export.undecodable == .skip && position > 0 && position < items.count - 1
       var parts: [Part] = []
       for (number, part) in item.parts.enumerated() {
         let isLast = number == item.parts.count - 1
@@ -251,7 +237,7 @@ final class FrameWork: Sendable {
   }
 
   private func paint() throws {
-    var renderer = FrameRenderer(geometry, colors, flicker)
+    var renderer = FrameRenderer(export.geometry, colors, flicker)
     var isMixing = false
     while case .element(let part) = try decoded.take() {
       guard !part.isLeftOut else {
@@ -270,6 +256,7 @@ final class FrameWork: Sendable {
   }
 
   private func encode() throws {
+    let (plan, settings, geometry) = (export.plan, export.settings, export.geometry)
     let timing = try SlotTiming(plan.slots.rate, settings.encoding)
     var indexer = palette.map { PaletteRenderer($0) }
     var video = Encoder.VideoSettings(
@@ -282,8 +269,8 @@ final class FrameWork: Sendable {
     video.pixelAspect = geometry.pixelAspect
     // The packets depend on the number of threads, and the packets of a group must be the same on
     // every computer. A group is therefore encoded on one thread.
-    video.threadCount = plan.groupLength != nil ? 1 : processorCount ?? 0
-    settings.encoding.configure(&video, crf: crf)
+    video.threadCount = plan.groupLength != nil ? 1 : export.processorCount ?? 0
+    settings.encoding.configure(&video, crf: export.crf)
     var encoder = try Encoder(video: video)
     guard encoded.put(.ready(encoder.parameters)) else { return }
     // Each encoder counts output frames from its own first frame.

@@ -61,7 +61,7 @@ struct FurtherTracks {
   private(set) var tracks: [Track] = []
   /// The indices of the copied tracks in each source, in the order of the sources.
   private(set) var copied: [Set<Int>]
-  /// The indices of the video track and of the copied audio track in the first source.
+  /// The indices of the video track and of the chosen audio track in the first source.
   private let (video, audio): (Int?, Int?)
   private let videoReferences: [MovieTrack.Reference]
   private let audioReferences: [MovieTrack.Reference]
@@ -111,7 +111,7 @@ struct FurtherTracks {
   ) throws {
     copied = assets.map { _ in [] }
     video = assets.first?.videoTrack?.format.index
-    audio = copiesAudio ? assets.first?.audioTrack?.format.index : nil
+    audio = assets.first?.audioTrack?.format.index
     guard assets.allSatisfy({ !$0.otherTracks.isEmpty }) else {
       (videoReferences, audioReferences) = ([], [])
       return
@@ -282,7 +282,7 @@ struct FurtherTracks {
 }
 
 extension FurtherTracks {
-  /// The references of the video track and of the copied audio track, by the indices of the output.
+  /// The references of the video track and of the audio track, by the indices of the output.
   func references(hasAudio: Bool) -> (video: [MovieTrack.Reference], audio: [MovieTrack.Reference])
   {
     (mapped(videoReferences, hasAudio), mapped(audioReferences, hasAudio))

@@ -127,15 +127,14 @@ struct TimecodeFormat {
     else { return }
     let shown = number &+ UInt32(truncatingIfNeeded: frame)
     let length = frameDuration * Rational(Int64(range.timescale))
-    var next = ticks.lowerBound
-    for part in 1... as PartialRangeFrom<Int64> where next < ticks.upperBound {
-      guard output.count <= FurtherTracks.maximumSampleCount else { return }
+    var (next, part) = (ticks.lowerBound, Int64(1))
+    while next < ticks.upperBound, output.count <= FurtherTracks.maximumSampleCount {
       let stop = try (length * Rational(part)).rounded(.halfAwayFromZero)
       let whole = ticks.lowerBound + max(part, Int64(clamping: stop))
       let until = countsOn ? ticks.upperBound : min(whole, ticks.upperBound)
       try add(shown, next..<until, length, description, to: &output)
       next = until
-      if next >= ticks.upperBound { break }
+      part += 1
     }
   }
 

@@ -10,7 +10,7 @@ import OvercrankMovieFormat
 /// The output file of an export: one video track, interleaved audio and copied tracks, and metadata.
 struct ExportOutput: ~Copyable {
   private let path: String
-  private let format: String
+  private let plan: ExportPlan
   private let asset: Asset
   private let properties: CompositionTrack?
   private let captureFrameRate: FrameRate?
@@ -18,12 +18,6 @@ struct ExportOutput: ~Copyable {
   private var marks: [String: String]
   /// The note of the time map for the comment; nil without a map.
   private let note: TimeMapNote?
-  private let ratesGiveTimes: Bool
-  private let isShard: Bool
-  private let keepsRecording: Bool
-  private let frameCount: Int64
-  private let chapters: ChapterMap
-  private let sideData: [TrackSideData]
   private let audio: AudioExport?
   /// The copied tracks, with the samples that are not yet written.
   private var furtherTracks: FurtherTracks?
@@ -48,11 +42,10 @@ struct ExportOutput: ~Copyable {
     settings: ExportSettings, audio: AudioExport?, isCancelled: @escaping () -> Bool
   ) {
     self.path = path
-    format = plan.container
+    self.plan = plan
     self.asset = asset
     self.properties = properties
     captureFrameRate = settings.captureFrameRate
-    isShard = plan.shard != nil
     var marks: [String: String] = [:]
     if let shard = plan.shard {
       marks = [
@@ -62,21 +55,14 @@ struct ExportOutput: ~Copyable {
       marks = [ExportDigest.key: digest.description]
     }
     self.marks = marks
-    ratesGiveTimes = plan.ratesGiveTimes
     note = plan.timeMap?.note(isFinal: !plan.synthesizesFrames)
-    // The metadata of a recording describes frames by index and time. It is copied only if both are
-    // unchanged.
-    keepsRecording = plan.keepsRecording
-    chapters = plan.chapters
-    sideData = plan.sideData
-    frameCount = plan.frameCount
     self.audio = audio
     furtherTracks = plan.furtherTracks
     self.isCancelled = isCancelled
   }
 
   /// The container of a movie; nil for an animated image.
-  var container: MovieContainer? { MovieContainer(rawValue: format) }
+  var container: MovieContainer? { MovieContainer(rawValue: plan.container) }
 
   /// Creates the file for a video track with these codec parameters.
   ///
@@ -89,7 +75,7 @@ struct ExportOutput: ~Copyable {
     copying sources: [OpenFile] = [],
     descriptions: [SampleDescription] = []
   ) throws {
-    if let format = AnimatedImageFormat(rawValue: format) {
+    if let format = AnimatedImageFormat(rawValue: plan.container) {
       image = try AnimatedImageWriter(path: path, format: format, parameters: parameters)
       self.endTicks = endTicks
       return
@@ -98,13 +84,13 @@ struct ExportOutput: ~Copyable {
       container: container ?? .mov, movieTimescale: timescale)
     // A shard needs no tags of the source, because the joined movie gets them. A tag could also
     // contain text that is mistaken for the shard's own digest (`FileSeal`).
-    settings.metadata = isShard ? marks : tags().merging(marks) { $1 }
-    settings.chapters = chapters.chapters.map { ($0.title, $0.start, $0.end) }
-    settings.chapterTimescale = chapters.timescale
+    settings.metadata = plan.shard != nil ? marks : tags().merging(marks) { $1 }
+    settings.chapters = plan.chapters.chapters.map { ($0.title, $0.start, $0.end) }
+    settings.chapterTimescale = plan.chapters.timescale
     // Space for the index is reserved at the start of the file, so that a player can start before
     // it has loaded the whole movie.
     settings.frontIndexCount =
-      Int(clamping: frameCount) + (audio?.track.maximumPackets ?? 0)
+      Int(clamping: plan.frameCount) + (audio?.track.maximumPackets ?? 0)
       + (furtherTracks?.sampleCount ?? 0)
     let references = furtherTracks?.references(hasAudio: audio != nil)
     var writer = try MovieWriter(path: path, settings: settings, copying: sources)
@@ -112,7 +98,8 @@ struct ExportOutput: ~Copyable {
       parameters, timescale: timescale,
       metadata: properties?.language.map { ["language": $0] } ?? [:],
       displayMatrix: isUpright
-        ? [] : Self.displayMatrix(asset.videoTrack?.format, properties), sideData: sideData,
+        ? [] : Self.displayMatrix(asset.videoTrack?.format, properties),
+      sideData: plan.sideData,
       descriptions: descriptions, references: references?.video ?? [])
     if let track = audio?.track {
       audioTrack = try writer.addTrack(
@@ -128,13 +115,15 @@ struct ExportOutput: ~Copyable {
 
   /// Returns the tags of the source that the output keeps, together with the capture frame rate.
   private func tags() -> [String: String] {
+    // The metadata of a recording describes frames by index and time. It is copied only if both are
+    // unchanged.
     var tags = asset.metadata.filter {
-      !Self.ownKeys.contains($0.key) && (keepsRecording || $0.key != RecordingInfo.key)
+      !Self.ownKeys.contains($0.key) && (plan.keepsRecording || $0.key != RecordingInfo.key)
     }
     let comment = tags[TimeMapNote.key].map(TimeMapNote.removed)
     tags[TimeMapNote.key] = note?.following(comment) ?? comment
     if tags[TimeMapNote.key] == "" { tags[TimeMapNote.key] = nil }
-    if !ratesGiveTimes {
+    if !plan.ratesGiveTimes {
       // Readers would take the ratio of the rates for the speed.
       tags[Asset.captureRateKey] = nil
       tags[Asset.androidRateKey] = nil

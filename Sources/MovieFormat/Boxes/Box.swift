@@ -70,6 +70,11 @@ package struct BoxBytes {
     withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
   }
 
+  /// Appends a number with 64 bits if `isLong` is true, or else with 32 bits, which it must fit.
+  mutating func append(_ number: Int64, isLong: Bool) {
+    if isLong { append(number) } else { append(UInt32(truncatingIfNeeded: number)) }
+  }
+
   package mutating func append(bytes more: [UInt8]) { bytes += more }
 
   /// Appends a box.
@@ -167,6 +172,25 @@ package struct Box: Equatable, Sendable {
 
   /// The first child box of this box that has the type.
   package func first(_ type: UInt32, in bytes: [UInt8]) -> Box? { all(type, in: bytes).first }
+
+  /// The sample tables of a `trak` box.
+  package func sampleTable(in bytes: [UInt8]) -> Box? {
+    first(BoxType.trackMedia, in: bytes)?
+      .first(BoxType.mediaInformation, in: bytes)?.first(BoxType.sampleTable, in: bytes)
+  }
+
+  /// The number of ticks per second that an `mvhd` or `mdhd` box states.
+  func timescale(in bytes: [UInt8]) -> UInt64? {
+    number(0, in: bytes).flatMap { number($0 >> 24 == 1 ? 20 : 12, in: bytes) }
+  }
+
+  /// The track ID in the `tkhd` of a `trak` box.
+  func trackIdentifier(in bytes: [UInt8]) -> UInt64? {
+    guard let header = first(BoxType.trackHeader, in: bytes),
+      let version = header.number(0, in: bytes)
+    else { return nil }
+    return header.number(version >> 24 == 1 ? 20 : 12, in: bytes)
+  }
 
   /// The 32-bit number at an offset after the box's header.
   ///

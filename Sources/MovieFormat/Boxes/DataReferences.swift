@@ -20,11 +20,9 @@ package struct DataReferences {
   /// - Returns: Nil if the file cannot be read or has no `moov` box.
   package init?(of path: String) {
     guard let boxes = try? MovieBoxes(opening: path, forWriting: false),
-      let movie = boxes.boxes().first(where: { $0.type == BoxType.movie }),
-      let bytes = boxes.bytes(of: movie)
+      let (movie, bytes) = boxes.movie(in: boxes.boxes())
     else { return nil }
-    let inside = Box.list(in: bytes, from: Int(movie.headBytes), to: bytes.count)
-    tracksElsewhere = inside.filter { $0.type == BoxType.track }.map { track in
+    tracksElsewhere = movie.all(BoxType.track, in: bytes).map { track in
       guard
         let references = track.first(BoxType.trackMedia, in: bytes)?
           .first(BoxType.mediaInformation, in: bytes)?

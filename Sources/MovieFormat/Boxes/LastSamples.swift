@@ -20,11 +20,7 @@ package struct LastSamples {
   package init?(of path: String) {
     guard let boxes = try? MovieBoxes(opening: path, forWriting: false) else { return nil }
     let list = boxes.boxes()
-    guard let movie = list.first(where: { $0.type == BoxType.movie }),
-      let bytes = boxes.bytes(of: movie)
-    else { return nil }
-    let contents = Box(
-      type: movie.type, start: 0, byteCount: Int64(bytes.count), headBytes: movie.headBytes)
+    guard let (contents, bytes) = boxes.movie(in: list) else { return nil }
     let extends = contents.first(BoxType.extends, in: bytes)
     var identifiers: [UInt64] = []
     // The tracks with several descriptions, of which a fragment may name any.
@@ -73,20 +69,6 @@ package struct LastSamples {
 }
 
 extension Box {
-  /// The track ID in the `tkhd` of a `trak` box.
-  func trackIdentifier(in bytes: [UInt8]) -> UInt64? {
-    guard let header = first(BoxType.trackHeader, in: bytes),
-      let version = header.number(0, in: bytes)
-    else { return nil }
-    return header.number(version >> 24 == 1 ? 20 : 12, in: bytes)
-  }
-
-  /// The sample tables of a `trak` box.
-  private func sampleTable(in bytes: [UInt8]) -> Box? {
-    first(BoxType.trackMedia, in: bytes)?
-      .first(BoxType.mediaInformation, in: bytes)?.first(BoxType.sampleTable, in: bytes)
-  }
-
   /// The number of sample descriptions of a `trak` box.
   fileprivate func descriptionCount(in bytes: [UInt8]) -> UInt64 {
     sampleTable(in: bytes)?.first(BoxType.sampleDescriptions, in: bytes)?.number(4, in: bytes) ?? 0

@@ -72,6 +72,26 @@ package struct MovieBoxes: ~Copyable {
     return Int64(bytes.count) == box.byteCount ? bytes : nil
   }
 
+  /// The `moov` box among the boxes of the file and its bytes, in which the box begins at 0.
+  ///
+  /// Nil if there is none, or if it cannot be read.
+  package func movie(in boxes: [Box]) -> (box: Box, bytes: [UInt8])? {
+    guard let found = boxes.first(where: { $0.type == BoxType.movie }),
+      let bytes = bytes(of: found)
+    else { return nil }
+    let box = Box(
+      type: found.type, start: 0, byteCount: found.byteCount, headBytes: found.headBytes)
+    return (box, bytes)
+  }
+
+  /// The container that the `ftyp` box among the boxes of the file names.
+  func container(in boxes: [Box]) -> MovieContainer {
+    let type = boxes.first { $0.type == BoxType.fileType }
+    return MovieContainer(
+      brand: type.map { String(decoding: file.read(4, at: $0.start + $0.headBytes), as: UTF8.self) }
+    )
+  }
+
   /// Appends bytes at the end of the file, and syncs the file.
   ///
   /// After an error, the file is truncated to its old size.

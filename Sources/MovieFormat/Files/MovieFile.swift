@@ -79,7 +79,7 @@ package struct MovieFile: ~Copyable {
     let new = try Self.copy(
       beside: target, old == nil ? TemporaryName.part : TemporaryName.old, mode: old?.mode)
     // A full disk is not reported here, because writing the first frame will report it.
-    try? RandomAccessFile(new.file).write(EmptyMovie.bytes, at: 0)
+    try? RandomAccessFile(new.file).write(MovieIndex.emptyMovie, at: 0)
     fdatasync(new.file.descriptor)
     let failure: Int32
     if let old {

@@ -184,10 +184,7 @@ package struct FragmentedMovieWriter: ~Copyable {
       try closeFragment()
       try openFragment(atTicks: open.ticks)
     }
-    let written = bytes.withUnsafeBytes { bytes in
-      Result { () throws(CallFailure) in try write(bytes) }
-    }
-    let check = try written.get()
+    let check = try bytes.span.withUnsafeBytes { (bytes) throws(CallFailure) in try write(bytes) }
     journal.hold(
       StoredSample(
         track: StoredSample.attachment, position: byteCount, byteCount: bytes.count, ticks: ticks,

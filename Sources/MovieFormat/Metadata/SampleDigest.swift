@@ -24,11 +24,8 @@ package struct SampleDigest: Hashable, Sendable {
   package init?(
     ofTrack track: Int, in file: borrowing MovieBoxes, ticks: [Int64], timescale: Int32
   ) {
-    guard let movie = file.boxes().first(where: { $0.type == BoxType.movie }),
-      let bytes = file.bytes(of: movie), let box = Box.track(track, in: bytes),
-      let table = box.first(BoxType.trackMedia, in: bytes)?
-        .first(BoxType.mediaInformation, in: bytes)?.first(BoxType.sampleTable, in: bytes)?
-        .first(BoxType.sampleSizes, in: bytes),
+    guard let (_, bytes) = file.movie(in: file.boxes()), let box = Box.track(track, in: bytes),
+      let table = box.sampleTable(in: bytes)?.first(BoxType.sampleSizes, in: bytes),
       add(sizes: bytes[Int(table.start + table.headBytes)..<Int(table.end)])
     else { return nil }
     add(ticks, timescale)

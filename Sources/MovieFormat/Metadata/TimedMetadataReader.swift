@@ -27,11 +27,8 @@ package enum TimedMetadataReader {
   /// Empty if the file has no metadata track, is fragmented, or has damaged tables.
   package static func read(from path: String) -> [Value] {
     guard let file = try? MovieBoxes(opening: path, forWriting: false),
-      let movie = file.boxes().first(where: { $0.type == BoxType.movie }),
-      let bytes = file.bytes(of: movie)
+      let (box, bytes) = file.movie(in: file.boxes())
     else { return [] }
-    let box = Box(
-      type: movie.type, start: 0, byteCount: Int64(bytes.count), headBytes: movie.headBytes)
     let timescale = box.first(BoxType.movieHeader, in: bytes)?.timescale(in: bytes) ?? 0
     var values: [Value] = []
     for track in box.all(BoxType.track, in: bytes) {
@@ -78,8 +75,7 @@ private struct MetadataSampleTable {
       media.first(BoxType.handler, in: bytes)?.number(8, in: bytes)
         == UInt64(BoxType.metadataHandler),
       let timescale = media.first(BoxType.mediaHeader, in: bytes)?.timescale(in: bytes),
-      let table = media.first(BoxType.mediaInformation, in: bytes)?
-        .first(BoxType.sampleTable, in: bytes),
+      let table = track.sampleTable(in: bytes),
       let entry = table.first(BoxType.sampleDescriptions, in: bytes)?.metadataEntry(in: bytes),
       let stored = SourceSamples(
         track, movieTimescale: movieTimescale, fileBytes: fileBytes, in: bytes)

@@ -223,10 +223,7 @@ package struct MovieFileWriter: ~Copyable {
       let duration = min(max(1, ticks(chapter.end) &- start), Int64(Int32.max))
       let sample = Sample(track: number, ticks: start, duration: duration, isKeyFrame: true)
       next = start &+ 1
-      let result = bytes.withUnsafeBytes { bytes in
-        Result { () throws(CallFailure) in try append(bytes, sample) }
-      }
-      try result.get()
+      try bytes.span.withUnsafeBytes { (bytes) throws(CallFailure) in try append(bytes, sample) }
     }
   }
 }

@@ -58,9 +58,6 @@ package struct MovieFinalizer: ~Copyable {
     guard let head = boxes.first(where: { $0.type == BoxType.movie }), head.byteCount >= 16,
       head.headBytes == 8, let bytes = file.bytes(of: head)
     else { throw CallFailure("find the index of", open.path, EINVAL) }
-    // The `ftyp` box stays in place, so the index is written for the container that `ftyp` names.
-    let type = boxes.first { $0.type == BoxType.fileType }
-    let brand = type.map { file.file.read(4, at: $0.start + $0.headBytes) } ?? []
     let header = Box.list(in: bytes, from: 8, to: bytes.count)
       .first { $0.type == BoxType.movieHeader }
     let timescale = header?.number(12, in: bytes).flatMap { Int32(exactly: $0) }
@@ -90,7 +87,8 @@ package struct MovieFinalizer: ~Copyable {
       }
       tracks[sample.track].samples.append(sample)
     }
-    container = MovieContainer(brand: String(decoding: brand, as: UTF8.self))
+    // The `ftyp` box stays in place, so the index is written for the container that `ftyp` names.
+    container = file.container(in: boxes)
     self.file = file
     self.boxes = boxes
     self.head = head

@@ -29,7 +29,7 @@ package struct MovieIndex: Sendable {
   }
 
   /// The time of creation in seconds since 1904, according to the tags; 0 if unknown.
-  var created: UInt64 { tags["creation_time"].flatMap(Self.seconds1904) ?? 0 }
+  var created: Int64 { tags["creation_time"].flatMap(Self.seconds1904) ?? 0 }
 }
 
 extension MovieIndex {
@@ -57,7 +57,7 @@ extension MovieIndex {
   }
 
   /// Converts a time such as `2026-11-29T16:45:35Z` to seconds since 1904; nil for another text.
-  private static func seconds1904(_ text: String) -> UInt64? {
+  private static func seconds1904(_ text: String) -> Int64? {
     let parts = text.split { "-T: Z.+".contains($0) }.prefix(6).compactMap { Int($0) }
     guard parts.count == 6, text.hasSuffix("Z"), (1904...9999).contains(parts[0]),
       (1...12).contains(parts[1]), (1...31).contains(parts[2]), (0...23).contains(parts[3]),
@@ -70,7 +70,7 @@ extension MovieIndex {
     let day = 365 * year + leapDays + (153 * month + 2) / 5 + parts[2]
     // The number of 1 January 1904 in this count.
     let first = 365 * 1903 + 1903 / 4 - 1903 / 100 + 1903 / 400 + 306 + 1
-    return UInt64(((day - first) * 24 + parts[3]) * 3_600 + parts[4] * 60 + parts[5])
+    return Int64(((day - first) * 24 + parts[3]) * 3_600 + parts[4] * 60 + parts[5])
   }
 
   /// The bytes of the `ftyp` box.
@@ -106,6 +106,16 @@ extension MovieIndex {
     }
     return box.bytes
   }
+
+  /// The bytes of a valid MOV file without tracks.
+  ///
+  /// A recording starts with these bytes, so that readers can open the file before it has a header.
+  package static let emptyMovie: [UInt8] = {
+    let index = MovieIndex(.mov, timescale: 1_000_000)
+    var box = BoxBytes()
+    box.box(BoxType.movie) { index.writeHeader(0, trackCount: 0, into: &$0) }
+    return index.fileType(for: [], isFragmented: false) + box.bytes
+  }()
 
   /// The bytes of the `moov` box of a fragmented file.
   package func fragmentedBytes(_ tracks: [(track: MovieTrack, first: FirstSample)]) -> [UInt8] {
@@ -148,11 +158,9 @@ extension MovieIndex {
   private func writeHeader(_ duration: Int64, trackCount: Int, into box: inout BoxBytes) {
     let isLong = duration >= Int64(UInt32.max)
     box.fullBox(BoxType.movieHeader, version: isLong ? 1 : 0, flags: 0) { box in
-      for _ in 0..<2 {
-        if isLong { box.append(created) } else { box.append(UInt32(truncatingIfNeeded: created)) }
-      }
+      for _ in 0..<2 { box.append(created, isLong: isLong) }
       box.append(timescale)
-      if isLong { box.append(duration) } else { box.append(UInt32(clamping: duration)) }
+      box.append(duration, isLong: isLong)
       box.append(UInt32(0x1_0000))  // the rate
       box.append(UInt16(0x100))  // the volume
       box.append(bytes: Array(repeating: 0, count: 10))
@@ -275,5 +283,37 @@ extension MovieIndex {
       }
     }
     return box.bytes
+  }
+}
+
+/// Makes the chapter list of a movie, see ``MovieIndex/chapterList``.
+///
+/// A chapter lasts until the next one, so an instant is a chapter of one frame with a chapter without a
+/// title behind it.
+package enum ChapterList {
+  /// The greatest number of chapters, which the box counts in a byte.
+  static let maximumCount = 255
+
+  /// The chapters that mark instants of a movie.
+  ///
+  /// - Parameters:
+  ///   - instants: The instants in microseconds, in any order. Equal ones are marked once, and those
+  ///     outside the movie not at all.
+  ///   - title: The title of each.
+  ///   - length: The length of a chapter in microseconds, above zero.
+  ///   - end: The end of the movie in microseconds.
+  /// - Returns: The titles and starts, in order.
+  package static func chapters(
+    at instants: [Int64], title: String, length: Int64, end: Int64
+  ) -> [(title: String, start: Int64)] {
+    let marked = Set(instants).filter { $0 >= 0 && $0 < end }.sorted()
+    var chapters: [(title: String, start: Int64)] = []
+    for (index, instant) in marked.enumerated() {
+      if chapters.isEmpty, instant > 0 { chapters.append(("", 0)) }
+      chapters.append((title, instant))
+      let next = index + 1 < marked.count ? marked[index + 1] : end
+      if instant &+ length < next { chapters.append(("", instant &+ length)) }
+    }
+    return Array(chapters.prefix(maximumCount))
   }
 }

@@ -74,8 +74,7 @@ package struct MovieTrack: Sendable {
       let mediaHeader = media.first(BoxType.mediaHeader, in: bytes),
       let handler = media.first(BoxType.handler, in: bytes),
       let information = media.first(BoxType.mediaInformation, in: bytes),
-      let table = information.first(BoxType.sampleTable, in: bytes)?
-        .first(BoxType.sampleDescriptions, in: bytes),
+      let table = box.sampleTable(in: bytes)?.first(BoxType.sampleDescriptions, in: bytes),
       let flags = header.number(0, in: bytes), let mediaFlags = mediaHeader.number(0, in: bytes),
       let component = handler.number(4, in: bytes), let type = handler.number(8, in: bytes)
     else { return nil }
@@ -127,23 +126,10 @@ package struct MovieTrack: Sendable {
   package static func firstTicks(
     of box: Box, in bytes: [UInt8], timescale: Int32, movieTimescale: Int32
   ) -> Int64 {
-    guard let list = box.first(BoxType.edits, in: bytes)?.first(BoxType.editList, in: bytes),
-      let head = list.number(0, in: bytes), let count = list.number(4, in: bytes)
-    else { return 0 }
-    let width = head >> 24 == 1 ? 8 : 4
     var delay: Int64 = 0
-    for entry in 0..<Int(clamping: min(count, 2)) {
-      let offset = Int(list.start + list.headBytes) + 8 + entry * (2 * width + 4)
-      guard offset + 2 * width <= Int(list.end) else { return 0 }
-      let length = Box.number(bytes[offset..<offset + width])
-      let start = Box.number(bytes[offset + width..<offset + 2 * width])
-      let media =
-        width == 8 ? Int64(bitPattern: start) : Int64(Int32(truncatingIfNeeded: start))
-      guard media < 0 else {
-        return delay &- media
-      }
-      delay = MovieIndex.rescale(
-        Int64(clamping: length), from: movieTimescale, to: timescale, .toNearest)
+    for edit in box.edits(in: bytes)?.entries.prefix(2) ?? [] {
+      guard edit.mediaTime < 0 else { return delay &- edit.mediaTime }
+      delay = MovieIndex.rescale(edit.duration, from: movieTimescale, to: timescale, .toNearest)
     }
     return delay
   }
@@ -207,10 +193,10 @@ extension MovieTrack {
   ) {
     let isLong = duration >= Int64(Int32.max)
     box.fullBox(BoxType.trackHeader, version: isLong ? 1 : 0, flags: flags) { box in
-      box.append(movie.created, movie.created, isLong: isLong)
+      for _ in 0..<2 { box.append(movie.created, isLong: isLong) }
       box.append(number)
       box.append(UInt32(0))
-      if isLong { box.append(duration) } else { box.append(UInt32(clamping: duration)) }
+      box.append(duration, isLong: isLong)
       box.append(UInt64(0))
       box.append(UInt16(0))  // the layer
       box.append(alternateGroup)
@@ -227,9 +213,9 @@ extension MovieTrack {
   ) {
     let isLong = duration >= Int64(Int32.max)
     box.fullBox(BoxType.mediaHeader, version: isLong ? 1 : 0, flags: 0) { box in
-      box.append(movie.created, movie.created, isLong: isLong)
+      for _ in 0..<2 { box.append(movie.created, isLong: isLong) }
       box.append(timescale)
-      if isLong { box.append(duration) } else { box.append(UInt32(clamping: duration)) }
+      box.append(duration, isLong: isLong)
       box.append(language)
       box.append(UInt16(0))
     }
@@ -283,15 +269,6 @@ extension MovieTrack {
     let isAAC = description.objectType(isVideo: false)
       .map { [0x40, 0x66, 0x67, 0x68].contains($0) }
     return isAAC ?? false ? .samples(1) : nil
-  }
-}
-
-extension BoxBytes {
-  /// Appends two numbers of 32 bits, or of 64 bits if `isLong` is true.
-  fileprivate mutating func append(_ one: UInt64, _ other: UInt64, isLong: Bool) {
-    for number in [one, other] {
-      if isLong { append(number) } else { append(UInt32(truncatingIfNeeded: number)) }
-    }
   }
 }
 
@@ -352,13 +329,8 @@ private struct EditList {
       box.fullBox(BoxType.editList, version: isLong ? 1 : 0, flags: 0) { box in
         box.append(UInt32(entries.count))
         for entry in entries {
-          if isLong {
-            box.append(entry.duration)
-            box.append(entry.mediaTime)
-          } else {
-            box.append(UInt32(clamping: entry.duration))
-            box.append(Int32(clamping: entry.mediaTime))
-          }
+          box.append(max(0, entry.duration), isLong: isLong)
+          box.append(entry.mediaTime, isLong: isLong)
           box.append(UInt32(0x1_0000))
         }
       }

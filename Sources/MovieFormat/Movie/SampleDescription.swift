@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import OvercrankMediaCore
+
 /// Reads and changes a sample entry: one description in the `stsd` box of a track (ISO/IEC 14496-12, 8.5.2).
 ///
 /// An entry is a box with the FourCC of the codec as its type.
@@ -205,5 +207,90 @@ package struct SampleDescription: Hashable, Sendable {
       }
     guard let bytesPerSample else { return max(1, number(64, 4)) }
     return bytesPerSample * channels > 0 ? bytesPerSample * channels : nil
+  }
+}
+
+/// Makes the `colr` box of a full-range track, because libavformat does not store the range in
+/// MOV.
+///
+/// libavformat writes QuickTime's `nclc` form of the box, which has no range flag. The `nclx` form
+/// has such a flag (ISO/IEC 14496-12, 12.1.5). Phones write this form into MOV files, and FFmpeg
+/// reads it there.
+package enum ColorBox {
+  package static let type: UInt32 = 0x636F_6C72  // colr
+  private static let onScreen: UInt32 = 0x6E63_6C78  // nclx
+
+  /// The color description, in code points of ITU-T H.273.
+  package struct CodePoints {
+    package var primaries: UInt16
+    package var transfer: UInt16
+    package var matrix: UInt16
+
+    package init(primaries: UInt16, transfer: UInt16, matrix: UInt16) {
+      self.primaries = primaries
+      self.transfer = transfer
+      self.matrix = matrix
+    }
+  }
+
+  /// The bytes of an `nclx` color box, in which the range flag is set to full range.
+  package static func bytes(_ codePoints: CodePoints) -> [UInt8] {
+    var made = BoxBytes()
+    made.box(type) { box in
+      box.append(onScreen)
+      box.append(codePoints.primaries)
+      box.append(codePoints.transfer)
+      box.append(codePoints.matrix)
+      box.append(UInt8(0x80))
+    }
+    return made.bytes
+  }
+}
+
+/// Reads and writes the `clap` box of a track, which states the part of the frames that players
+/// show (ISO/IEC 14496-12, 12.1.4).
+///
+/// libavformat supports this box only since FFmpeg 7.1. The track header still contains the size of
+/// the whole frames, to which players scale the part.
+package enum CleanApertureBox {
+  package static let type: UInt32 = 0x636C_6170  // clap
+
+  /// The size of a part around the center of the frames, in pixels.
+  package struct Size: Hashable, Sendable {
+    package let width: Rational
+    package let height: Rational
+
+    package init(width: Rational, height: Rational) {
+      (self.width, self.height) = (width, height)
+    }
+  }
+
+  /// The bytes of the box.
+  ///
+  /// The numerators and denominators of the size must fit 32 bits.
+  package static func bytes(_ size: Size) -> [UInt8] {
+    var made = BoxBytes()
+    made.box(type) { box in
+      // The last two numbers are the offsets of the part from the center, which are zero.
+      for part in [size.width, size.height, .zero, .zero] {
+        box.append(UInt32(clamping: part.numerator))
+        box.append(UInt32(clamping: part.denominator))
+      }
+    }
+    return made.bytes
+  }
+
+  /// Reads the box of a sample description.
+  ///
+  /// Returns nil if it has no such box.
+  package static func read(from description: SampleDescription) -> Size? {
+    guard let box = description.videoBox(type), box.count == 40 else { return nil }
+    func rational(_ offset: Int) -> Rational {
+      Rational(
+        Int128(Box.number(box[offset..<offset + 4])),
+        over: Int128(Box.number(box[offset + 4..<offset + 8])))
+    }
+    let size = Size(width: rational(8), height: rational(16))
+    return size.width.isValid && size.height.isValid ? size : nil
   }
 }

@@ -127,8 +127,17 @@ package struct SampleTable: Sendable {
   private func writeRuns(
     _ type: UInt32, into box: inout BoxBytes, _ value: (_ index: Int) -> UInt32
   ) {
+    box.fullBox(type, version: 0, flags: 0) {
+      Self.append(runsOf: samples.count, to: &$0, value)
+    }
+  }
+
+  /// Appends the number of runs of equal values, and the length and the value of each.
+  private static func append(
+    runsOf count: Int, to box: inout BoxBytes, _ value: (_ index: Int) -> UInt32
+  ) {
     var runs: [(count: UInt32, value: UInt32)] = []
-    for index in samples.indices {
+    for index in 0..<count {
       let value = value(index)
       if runs.last?.value == value {
         runs[runs.count - 1].count += 1
@@ -136,12 +145,10 @@ package struct SampleTable: Sendable {
         runs.append((1, value))
       }
     }
-    box.fullBox(type, version: 0, flags: 0) { box in
-      box.append(UInt32(clamping: runs.count))
-      for run in runs {
-        box.append(run.count)
-        box.append(run.value)
-      }
+    box.append(UInt32(clamping: runs.count))
+    for run in runs {
+      box.append(run.count)
+      box.append(run.value)
     }
   }
 
@@ -214,8 +221,7 @@ package struct SampleTable: Sendable {
       box in
       box.append(UInt32(clamping: ends.count))
       for start in starts.prefix(ends.count) {
-        let position = samples[start].position
-        if isLong { box.append(position) } else { box.append(UInt32(clamping: position)) }
+        box.append(samples[start].position, isLong: isLong)
       }
     }
   }
@@ -252,15 +258,9 @@ package struct SampleTable: Sendable {
   private func writeRoll(_ roll: Roll, into box: inout BoxBytes) {
     let type: UInt32 = 0x726F_6C6C  // roll
     var groups: [Int16] = []
-    var runs: [(count: UInt32, group: UInt32)] = []
-    for distance in distances(roll) {
+    let numbers = distances(roll).map { distance -> UInt32 in
       if distance > 0, !groups.contains(distance) { groups.append(distance) }
-      let group = UInt32(clamping: (groups.firstIndex(of: distance) ?? -1) + 1)
-      if runs.last?.group == group {
-        runs[runs.count - 1].count += 1
-      } else {
-        runs.append((1, group))
-      }
+      return UInt32(clamping: (groups.firstIndex(of: distance) ?? -1) + 1)
     }
     guard !groups.isEmpty else { return }
     box.fullBox(BoxType.sampleGroupDescription, version: 1, flags: 0) { box in
@@ -271,11 +271,7 @@ package struct SampleTable: Sendable {
     }
     box.fullBox(BoxType.sampleToGroup, version: 0, flags: 0) { box in
       box.append(type)
-      box.append(UInt32(clamping: runs.count))
-      for run in runs {
-        box.append(run.count)
-        box.append(run.group)
-      }
+      Self.append(runsOf: numbers.count, to: &box) { numbers[$0] }
     }
   }
 }

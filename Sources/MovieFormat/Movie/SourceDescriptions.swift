@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Algorithms
 import OvercrankLinuxSystem
 
 /// The sample descriptions of a track in a MOV or MP4 file, and the samples that each belongs to.
@@ -23,12 +24,10 @@ package struct SourceDescriptions: Sendable {
   package init?(ofTrack number: Int, in path: String) {
     guard let file = try? MovieBoxes(opening: path, forWriting: false) else { return nil }
     let boxes = file.boxes()
-    guard let movie = boxes.first(where: { $0.type == BoxType.movie }),
-      movie.headBytes == 8, let bytes = file.bytes(of: movie),
+    guard let (movie, bytes) = file.movie(in: boxes), movie.headBytes == 8,
       let track = Box.track(number, in: bytes), let described = MovieTrack(track, in: bytes),
       let first = described.descriptions.first,
-      let table = track.first(BoxType.trackMedia, in: bytes)?
-        .first(BoxType.mediaInformation, in: bytes)?.first(BoxType.sampleTable, in: bytes),
+      let table = track.sampleTable(in: bytes),
       // Version 1 gives the same bytes of an audio entry another meaning (ISO/IEC 14496-12, 12.2.3).
       let version = table.first(BoxType.sampleDescriptions, in: bytes)?.number(0, in: bytes),
       version >> 24 == 0
@@ -36,17 +35,10 @@ package struct SourceDescriptions: Sendable {
     // The description names the first data reference, which is the only one in a new file.
     descriptions = described.descriptions.compactMap { $0.referringToFirst }
     guard descriptions.count == described.descriptions.count else { return nil }
-    let type = boxes.first { $0.type == BoxType.fileType }
-    let brand = type.map {
-      String(decoding: file.file.read(4, at: $0.start + $0.headBytes), as: UTF8.self)
-    }
-    container = MovieContainer(brand: brand)
+    container = file.container(in: boxes)
     guard descriptions.count > 1 else { return }
     guard descriptions.allSatisfy({ $0.type == first.type }),
-      !Box.list(in: bytes, from: 8, to: bytes.count).contains(where: {
-        $0.type == BoxType.extends
-      }),
-      readChunks(table, bytes)
+      movie.first(BoxType.extends, in: bytes) == nil, readChunks(table, bytes)
     else { return nil }
   }
 
@@ -85,12 +77,7 @@ package struct SourceDescriptions: Sendable {
   package func index(at position: Int64?) -> Int? {
     guard descriptions.count > 1 else { return 0 }
     guard let position else { return nil }
-    // The chunks before `next` begin at or before the position.
-    var (next, end) = (0, chunks.count)
-    while next < end {
-      let middle = next + (end - next) / 2
-      if chunks[middle].position <= position { next = middle + 1 } else { end = middle }
-    }
+    let next = chunks.partitioningIndex { $0.position > position }
     return next > 0 ? chunks[next - 1].description : nil
   }
 }

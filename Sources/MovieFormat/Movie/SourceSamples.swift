@@ -28,6 +28,9 @@ package struct SourceSamples: Sendable {
   /// Whether the edit list only delays and trims the media, so that ``shift`` and ``end`` describe it.
   package private(set) var hasPlainEdits = true
 
+  /// Whether the table of times (`stts`) lists all samples; otherwise, ``samples`` are the first ones.
+  package private(set) var isComplete = true
+
   /// Whether no sample depends on another one, so that there is no table of sync samples (`stss`).
   package private(set) var isIntraOnly = true
 
@@ -56,12 +59,12 @@ package struct SourceSamples: Sendable {
     guard let media = track.first(BoxType.trackMedia, in: bytes),
       let timescale = media.first(BoxType.mediaHeader, in: bytes)?.timescale(in: bytes),
       timescale > 0,
-      let table = media.first(BoxType.mediaInformation, in: bytes)?
-        .first(BoxType.sampleTable, in: bytes),
+      let table = track.sampleTable(in: bytes),
       let chunks = Self.chunks(table, fileBytes: fileBytes, blockSampleBytes, in: bytes),
       let samples = Self.timed(chunks, table, in: bytes)
     else { return nil }
     self.samples = samples
+    isComplete = samples.count == chunks.count
     isIntraOnly = table.first(BoxType.syncSamples, in: bytes) == nil
     readEdits(track, movieTimescale: movieTimescale, timescale: timescale, in: bytes)
   }
@@ -77,32 +80,15 @@ package struct SourceSamples: Sendable {
   private mutating func readEdits(
     _ track: Box, movieTimescale: UInt64, timescale: UInt64, in bytes: [UInt8]
   ) {
-    guard
-      let list = track.first(BoxType.edits, in: bytes)?.first(BoxType.editList, in: bytes),
-      let version = list.number(0, in: bytes).map({ $0 >> 24 }),
-      let count = list.number(4, in: bytes), movieTimescale > 0
-    else { return }
-    let width = version == 1 ? 20 : 12
-    for entry in 0..<Int(min(count, 2)) {
-      let start = 8 + entry * width
-      func field(_ number: Int) -> Int64? {
-        guard version == 1 else {
-          return list.number(start + number * 4, in: bytes)
-            .map { Int64(Int32(truncatingIfNeeded: $0)) }
-        }
-        guard let high = list.number(start + number * 8, in: bytes),
-          let low = list.number(start + number * 8 + 4, in: bytes)
-        else { return nil }
-        return Int64(bitPattern: high << 32 | low)
-      }
-      guard let ticks = field(0), let media = field(1) else { break }
-      let duration = Rational(Int128(ticks), over: Int128(movieTimescale))
-      guard media < 0 else {
-        let rate = list.number(start + width - 4, in: bytes)
-        hasPlainEdits = entry + 1 == Int(clamping: count) && rate == 0x1_0000
+    guard let edits = track.edits(in: bytes), movieTimescale > 0 else { return }
+    for (number, edit) in edits.entries.prefix(2).enumerated() {
+      let duration = Rational(Int128(edit.duration), over: Int128(movieTimescale))
+      guard edit.mediaTime < 0 else {
+        hasPlainEdits =
+          edits.isWhole && number + 1 == edits.entries.count && edit.rate == 0x1_0000
         // The duration 0 means that the rest of the media is shown.
-        if ticks > 0 { end = shift + duration }
-        shift = shift - Rational(Int128(media), over: Int128(timescale))
+        if edit.duration > 0 { end = shift + duration }
+        shift = shift - Rational(Int128(edit.mediaTime), over: Int128(timescale))
         return
       }
       shift = shift + duration
@@ -110,7 +96,7 @@ package struct SourceSamples: Sendable {
     hasPlainEdits = false
   }
 
-  /// Gives the samples their times; nil if the table (`stts`) lists too few.
+  /// Gives the samples their times; those that the table (`stts`) does not list are left out.
   private static func timed(
     _ untimed: [Sample], _ table: Box, in bytes: [UInt8]
   ) -> [Sample]? {
@@ -142,7 +128,7 @@ package struct SourceSamples: Sendable {
         known = 0
       }
     }
-    return samples.count == untimed.count ? samples : nil
+    return samples
   }
 
   /// The samples without their times, or the chunks of uncompressed audio.
@@ -211,12 +197,5 @@ package struct SourceSamples: Sendable {
       samplesLeft -= length
     }
     return found
-  }
-}
-
-extension Box {
-  /// The number of ticks per second that an `mvhd` or `mdhd` box states.
-  func timescale(in bytes: [UInt8]) -> UInt64? {
-    number(0, in: bytes).flatMap { number($0 >> 24 == 1 ? 20 : 12, in: bytes) }
   }
 }

@@ -26,21 +26,14 @@ package struct SourceTracks {
   package init?(of path: String) {
     guard let movie = try? MovieBoxes(opening: path, forWriting: false) else { return nil }
     let boxes = movie.boxes()
-    guard let index = boxes.first(where: { $0.type == BoxType.movie }), index.headBytes == 8,
-      let bytes = movie.bytes(of: index), let elsewhere = DataReferences(of: path)?.tracksElsewhere
+    guard let (index, bytes) = movie.movie(in: boxes), index.headBytes == 8,
+      let elsewhere = DataReferences(of: path)?.tracksElsewhere,
+      let timescale = index.first(BoxType.movieHeader, in: bytes)?.timescale(in: bytes),
+      timescale > 0, index.first(BoxType.extends, in: bytes) == nil
     else { return nil }
-    let inside = Box.list(in: bytes, from: 8, to: bytes.count)
-    guard let header = inside.first(where: { $0.type == BoxType.movieHeader }),
-      let timescale = header.timescale(in: bytes), timescale > 0,
-      !inside.contains(where: { $0.type == BoxType.extends })
-    else { return nil }
-    let type = boxes.first { $0.type == BoxType.fileType }
-    container = MovieContainer(
-      brand: type.map {
-        String(decoding: movie.file.read(4, at: $0.start + $0.headBytes), as: UTF8.self)
-      })
+    container = movie.container(in: boxes)
     self.bytes = bytes
-    self.boxes = inside.filter { $0.type == BoxType.track }
+    self.boxes = index.all(BoxType.track, in: bytes)
     identifiers = self.boxes.map { $0.trackIdentifier(in: bytes) }
     movieTimescale = timescale
     tracksElsewhere = elsewhere
@@ -73,16 +66,15 @@ package struct SourceTracks {
   ///
   /// `blockSampleBytes` is as for ``SourceSamples``.
   package func samples(_ number: Int, blockSampleBytes: Int? = nil) -> SourceSamples? {
-    guard boxes.indices.contains(number) else { return nil }
-    let table = boxes[number].first(BoxType.trackMedia, in: bytes)?
-      .first(BoxType.mediaInformation, in: bytes)?.first(BoxType.sampleTable, in: bytes)
     // Version 1 gives the same bytes of an audio entry another meaning (ISO/IEC 14496-12, 12.2.3).
-    guard let table, table.first(BoxType.compositionOffsets, in: bytes) == nil,
+    guard boxes.indices.contains(number), let table = boxes[number].sampleTable(in: bytes),
+      table.first(BoxType.compositionOffsets, in: bytes) == nil,
       let version = table.first(BoxType.sampleDescriptions, in: bytes)?.number(0, in: bytes),
       version >> 24 == 0
     else { return nil }
-    return SourceSamples(
+    let samples = SourceSamples(
       boxes[number], movieTimescale: movieTimescale, fileBytes: fileBytes,
       blockSampleBytes: blockSampleBytes, in: bytes)
+    return samples?.isComplete == true ? samples : nil
   }
 }

@@ -291,12 +291,8 @@ public final class MovieFileOutput: FrameOutput {
   private func offload<Report: Sendable>(
     _ body: @escaping @Sendable () throws(MediaError) -> Report
   ) async throws(MediaError) -> Report {
-    let result: Result<Report, MediaError>
-    do throws(CallFailure) {
-      result = try await BlockingThread.run(
-        { _ throws(MediaError) in try body() }, onCancel: { [self] in stop() })
-    } catch { throw MediaError(.outOfMemory, error.description) }
-    return try result.get()
+    try await BlockingThread.run(
+      { _ throws(MediaError) in try body() }, onCancel: { [self] in stop() })
   }
 }
 

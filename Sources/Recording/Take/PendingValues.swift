@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Algorithms
 import OvercrankFrameAccounting
 import OvercrankMediaCore
 import OvercrankMovieFormat
@@ -105,19 +106,5 @@ struct PendingValues {
     return count == 1
       ? "1 metadata value was not stored: its frame is not in the file"
       : "\(count) metadata values were not stored: their frames are not in the file"
-  }
-}
-
-extension [Int64] {
-  /// The index of the first element that satisfies a predicate.
-  ///
-  /// All later elements must satisfy it, too.
-  fileprivate func partitioningIndex(where isLater: (Int64) -> Bool) -> Int {
-    var (low, high) = (0, count)
-    while low < high {
-      let middle = (low + high) / 2
-      if isLater(self[middle]) { high = middle } else { low = middle + 1 }
-    }
-    return low
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Logging
 public import OvercrankCapture
 public import OvercrankFrameAccounting
 import OvercrankLibAV
@@ -261,5 +262,22 @@ public struct FrameIntervals: Hashable, Sendable, Codable {
     }
     (p50, p95, p99) = (percentile(50), percentile(95), percentile(99))
     max = .microseconds(longest)
+  }
+}
+
+extension RecordingReport {
+  /// Logs the end of the take, its warnings and its error.
+  func log(to logger: Logger) {
+    let file: Logger.Metadata = ["path": "\(path)"]
+    for warning in warnings { logger.warning("\(warning)", metadata: file) }
+    if let problem {
+      logger.error("\(problem)", metadata: ["path": "\(path)", "code": "\(problem.code.rawValue)"])
+    }
+    logger.info(
+      "the recording ended",
+      metadata: [
+        "path": "\(path)", "stored": "\(ledger.stored)", "dropped": "\(ledger.dropped)",
+        "stoppedBy": "\(stoppedBy.rawValue)", "isPlayable": "\(isPlayable)",
+      ])
   }
 }

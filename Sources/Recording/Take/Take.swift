@@ -7,7 +7,7 @@ import OvercrankMediaCore
 import OvercrankMovieFormat
 import Synchronization
 
-/// Writes the files of one take, one after another, and keeps the frame account of the whole take.
+/// Writes the files of one take, one after another, and joins their frame accounts.
 ///
 /// A frame that is missing between two files is counted in the frame account of the earlier file.
 /// Only the thread that writes the take uses this value.
@@ -50,7 +50,7 @@ struct Take: ~Copyable {
   /// The reports of the finished files.
   private var reports: [RecordingReport] = []
   /// The audio and metadata values that continue in the next file, or nil in the first file.
-  private var remainder: TakeWriter.Remainder?
+  private var remainder: TakeFileWriter.Remainder?
   /// The number of the take's current file, from 1.
   private var number = 1
   /// The number of the current segment, from 0.
@@ -59,13 +59,9 @@ struct Take: ~Copyable {
   private var (segment, boundary): (Int64, Int64) = (0, .max)
   /// The time in the take at which the current file begins, in microseconds.
   private var fileStart: Int64 = 0
-  /// The totals of the finished files, which are added to the progress of the current file.
-  private var earlier = (
-    stored: Int64(0), missing: Int64(0), microseconds: Int64(0), bytes: Int64(0)
-  )
-  /// The frame account of all files and of the time between them.
-  ///
-  /// Nil for a take of one file, whose account is that of the file.
+  /// The progress of the take at the end of the last finished file; nil in the first file.
+  private var earlier: MovieFileOutput.Progress?
+  /// The frame account of the finished files and of the time between them; nil in the first file.
   private var account: FrameAccount?
   /// Whether the camera has returned after a loss, but no frame has arrived since then.
   private var isReconnecting = false
@@ -81,7 +77,6 @@ struct Take: ~Copyable {
     self.segments = segments
     self.inbox = inbox
     self.verification = verification
-    if segments != nil { account = configuration.makeAccount() }
     if segments?.duration != nil { setBoundary(after: 0) }
   }
 
@@ -159,7 +154,7 @@ struct Take: ~Copyable {
   ) throws(MediaError) -> RecordingReport {
     let queue = stream.queue
     let maximumUnflushedFrames = maximumUnflushedFrames
-    var writer = TakeWriter(
+    var writer = TakeFileWriter(
       configuration, into: file, unflushedFrames: maximumUnflushedFrames, after: remainder)
     var gauge = QueueGauge()
     if configuration.settings.isBurst { waitForBurst(in: queue, notify) }
@@ -172,12 +167,12 @@ struct Take: ~Copyable {
           failed(configuration.settings.path, error, notify)
         }
         configuration = next.configuration
-        writer = TakeWriter(
+        writer = TakeFileWriter(
           configuration, into: next.file, unflushedFrames: maximumUnflushedFrames,
           after: remainder)
       }
       let outcome = writer.store(frame)
-      note(frame.observation, outcome)
+      if isReconnecting, outcome != nil { reconnect(at: frame.observation) }
       queue.release(before: queue.startNumber + 1)
       if let outcome, (outcome == .paused) != isPaused {
         isPaused.toggle()
@@ -200,7 +195,7 @@ struct Take: ~Copyable {
     if gauge.isFull { notify(.queue(isFull: false, path: configuration.settings.path)) }
     if inbox.hasValues { writer.add(inbox.takeValues()) }
     writer.close(end(of: stream.sink))
-    remainder = writer.remainder
+    didClose(writer)
     return try writer.finish(verification)
   }
 
@@ -264,7 +259,7 @@ struct Take: ~Copyable {
   ///
   /// If the next file cannot be created, the current file continues, so that no frame is lost.
   private mutating func nextFile(
-    before frame: QueuedFrame, _ writer: borrowing TakeWriter, _ notify: (Event) -> Void
+    before frame: QueuedFrame, _ writer: borrowing TakeFileWriter, _ notify: (Event) -> Void
   ) -> Next? {
     let time = fileStart &+ writer.time(of: frame)
     guard time >= boundary || inbox.hasPaths, writer.canEnd(before: frame) else { return nil }
@@ -296,16 +291,19 @@ struct Take: ~Copyable {
 
   /// Closes a file before the first frame of the next file.
   private mutating func close(
-    _ writer: inout TakeWriter, before frame: FrameObservation, _ reason: StopReason
+    _ writer: inout TakeFileWriter, before frame: FrameObservation, _ reason: StopReason
   ) {
     var end = CaptureEnd(stopReason: reason)
     end.frames.next = frame
     writer.close(end, before: frame)
-    let progress = writer.progress(queueFill: 0)
-    earlier.stored += progress.stored
-    earlier.missing += progress.missing
-    earlier.microseconds &+= progress.duration.wholeMicroseconds
-    earlier.bytes += progress.bytes
+    didClose(writer)
+  }
+
+  /// Adds a closed file to the account and the progress of the take, and keeps what continues in the
+  /// next file.
+  private mutating func didClose(_ writer: borrowing TakeFileWriter) {
+    if account == nil { account = writer.account } else { account?.append(writer.account) }
+    earlier = progress(writer.progress(queueFill: 0))
     remainder = writer.remainder
   }
 
@@ -334,30 +332,23 @@ struct Take: ~Copyable {
 
   // MARK: The whole take
 
-  /// Records the outcome of a frame in the frame account of the take.
-  private mutating func note(_ frame: FrameObservation, _ outcome: FrameOutcome?) {
-    guard account != nil, let outcome else { return }
-    var frame = frame
-    frame.outcome = outcome
-    if isReconnecting {
-      isReconnecting = false
-      account?.reconnect(atMicroseconds: frame.microseconds)
-      if let time = account?.clock.time(ofMicroseconds: frame.microseconds) {
-        fileStart = time
-        if segments?.duration != nil { setBoundary(after: time) }
-      }
-    }
-    account?.record(frame)
+  /// Adds the time without a camera to the frame account, up to the first frame of the returned
+  /// camera.
+  private mutating func reconnect(at frame: FrameObservation) {
+    isReconnecting = false
+    account?.reconnect(atMicroseconds: frame.microseconds)
+    fileStart = account?.clock.time(ofMicroseconds: frame.microseconds) ?? 0
+    if segments?.duration != nil { setBoundary(after: fileStart) }
   }
 
   /// The progress of the take, given the progress of the current file.
   private func progress(_ file: MovieFileOutput.Progress) -> MovieFileOutput.Progress {
-    guard earlier.stored > 0 else { return file }
+    guard let earlier else { return file }
     var all = file
     all.stored += earlier.stored
     all.missing += earlier.missing
     all.duration = MediaTime(
-      microseconds: earlier.microseconds &+ file.duration.wholeMicroseconds)
+      microseconds: earlier.duration.wholeMicroseconds &+ file.duration.wholeMicroseconds)
     all.bytes += earlier.bytes
     return all
   }
@@ -394,8 +385,8 @@ struct Take: ~Copyable {
     whole.cost = last.cost
     whole.warnings = warnings + reports.flatMap(\.warnings)
     (whole.intervals, whole.audio, whole.video, whole.trigger) = (nil, nil, nil, nil)
-    if var account {
-      account.close(end.frames)
+    if segments != nil, var account {
+      if mayContinue, end.stopReason == .deviceLost { account.addSilence(end.frames) }
       (whole.ledger, whole.gaps) = (account.ledger, account.gaps)
       whole.measuredFrameRate = account.measuredFrameRate
       whole.timestampQuantum = account.timestampQuantum

@@ -20,13 +20,13 @@ final class Clip {
   ///
   /// Nil until it has arrived.
   private var next: FrameObservation?
-  private var writer: TakeWriter?
+  private var writer: TakeFileWriter?
   /// Whether frames may depend on previous frames for decoding.
   private let needsKeyFrames: Bool
   private var isBegun = false
 
   init(
-    of trigger: CaptureTrigger, range: Range<Int64>, writer: consuming TakeWriter, path: String,
+    of trigger: CaptureTrigger, range: Range<Int64>, writer: consuming TakeFileWriter, path: String,
     from queue: FrameQueue, needsKeyFrames: Bool
   ) {
     self.needsKeyFrames = needsKeyFrames

@@ -188,7 +188,7 @@ struct TriggeredTake {
     clipConfiguration.settings = settings
     clipConfiguration.beginsWithStream = false
     clipConfiguration.trigger = trigger
-    var writer = TakeWriter(clipConfiguration, into: file)
+    var writer = TakeFileWriter(clipConfiguration, into: file)
     if let details {
       writer.add([
         PendingValue(

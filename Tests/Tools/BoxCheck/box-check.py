@@ -228,7 +228,10 @@ def check_track(trak, movie_scale, media, is_fragmented):
             raise Fault(f"a sample at {start} to {end} is outside mdat")
     ends = max((tick + offset + step for tick, offset, step in zip(
         ticks, composition, (b - a for a, b in zip(ticks, ticks[1:])))), default=0)
-    check_edits(trak, max(ends, stated), scale, movie_scale, is_fragmented)
+    # The frame that is shown last may last longer than until the next one is decoded. The duration in mdhd
+    # counts from the time at which the first sample is shown, as in files of FFmpeg.
+    ends = max(ends, stated + (composition[0] if composition else 0))
+    check_edits(trak, ends, scale, movie_scale, is_fragmented)
     track = Track()
     track.handler = mdia.one(b"hdlr").body[8:12]
     track.box, track.scale, track.sizes, track.places = trak, scale, sizes, places

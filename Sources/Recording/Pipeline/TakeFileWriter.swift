@@ -12,7 +12,7 @@ import OvercrankMovieFormat
 ///
 /// The ledger of the file contains the outcome of every frame. After an error of the disk or the
 /// encoder, nothing more is stored.
-struct TakeWriter: ~Copyable {
+struct TakeFileWriter: ~Copyable {
   /// The audio and the metadata values of a closed file that continue in the next file of the take.
   struct Remainder {
     var audio: AudioTrack.Continuation?
@@ -99,6 +99,9 @@ struct TakeWriter: ~Copyable {
 
   /// The number of frames in the file so far.
   var storedCount: Int64 { timeline.storedCount }
+
+  /// The account of the file's frames.
+  var account: FrameAccount { timeline.account }
 
   /// The number of frames that the full queue has rejected so far.
   var refusedCount: Int64 { timeline.account.ledger.lostQueue }
@@ -444,29 +447,28 @@ struct TakeWriter: ~Copyable {
     timeline.close(end, before: next)
     // After an error, the remaining steps still run to store as much as possible. The frames stored
     // before stay playable.
-    attempt { (writer: inout TakeWriter) throws(CallFailure) in
+    attempt { (writer: inout Self) throws(CallFailure) in
       var pipeline = writer.pipeline
       try pipeline?.finish { (bytes, sample, parameters) throws(CallFailure) in
         try writer.write(bytes, sample, parameters)
       }
     }
-    attempt { (writer: inout TakeWriter) throws(CallFailure) in try writer.storeValues(isEnd: true)
-    }
+    attempt { (writer: inout Self) throws(CallFailure) in try writer.storeValues(isEnd: true) }
     if movie != nil {
       let duration = timeline.endLast(isReordered: plan.isReordered)
       movie?.endLast(ofTrack: Self.videoTrack, duration: duration)
-      attempt { (writer: inout TakeWriter) throws(CallFailure) in
+      attempt { (writer: inout Self) throws(CallFailure) in
         let end = writer.timeline.endMicroseconds
         let audio = try writer.audioTrack?.finish(atMicroseconds: end)
         try writer.writeAudio(audio ?? [])
       }
-      attempt { (writer: inout TakeWriter) throws(CallFailure) in try writer.movie?.finish() }
+      attempt { (writer: inout Self) throws(CallFailure) in try writer.movie?.finish() }
     }
     self.end = end
   }
 
   /// Runs a step at the end of the file, and keeps the first error.
-  private mutating func attempt(_ step: (inout TakeWriter) throws(CallFailure) -> Void) {
+  private mutating func attempt(_ step: (inout Self) throws(CallFailure) -> Void) {
     do throws(CallFailure) { try step(&self) } catch { failure = failure ?? error }
   }
 
@@ -478,7 +480,7 @@ struct TakeWriter: ~Copyable {
   ) throws(MediaError) -> RecordingReport {
     let end = end ?? CaptureEnd()
     if storedCount > 0 {
-      let recorded = FinishedTake(
+      let recorded = FinishedFile(
         configuration: configuration, timeline: timeline, video: video, audio: audioTrack?.account,
         audioSampleCount: audioTrack?.sampleCount ?? 0, leadInCount: leadInCount,
         cleanAperture: cleanAperture, hasOtherZoom: hasOtherZoom, markedTriggers: markedTriggers)

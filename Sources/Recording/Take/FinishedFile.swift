@@ -11,7 +11,7 @@ import OvercrankMovieFormat
 /// A file of a take after its last frame, which is still fragmented.
 ///
 /// Converts the file to a plain movie, and creates its report.
-struct FinishedTake {
+struct FinishedFile {
   let configuration: TakeConfiguration
   let timeline: TakeTimeline
   let video: RecordedVideo?
@@ -124,17 +124,14 @@ struct FinishedTake {
   private func finishFile(_ file: inout MovieFile, _ report: inout RecordingReport) {
     guard let first = timeline.first else { return }
     file.prepareToFinish()
-    if report.problem?.code == .diskFull || report.problem?.code == .writeFailed {
-      // After a write error, the writer does not know which frames reached the disk, so the file is
-      // read back.
-      if let count = readable(file.file) {
-        report.keep(first: count, of: timeline.storedMicroseconds)
-      }
-    }
-    let rate = taggedRate(&report)
     do throws(CallFailure) {
-      let counts = try RecordedMovie.finish(
-        file.file,
+      let movie = try RecordedMovie(file.file)
+      if report.problem?.code == .diskFull || report.problem?.code == .writeFailed {
+        // After a write error, the file may lack frames that were counted as stored.
+        report.keep(first: shown(movie.frameCount), of: timeline.storedMicroseconds)
+      }
+      let rate = taggedRate(&report)
+      let counts = try movie.finish(
         ends: [.at(report.duration.wholeMicroseconds), .at(audioSampleCount)],
         metadata: configuration.tags(
           first, leadIn: Int(leadInCount), frameRate: rate, gaps: report.gaps),
@@ -143,11 +140,13 @@ struct FinishedTake {
           frameRate: rate, end: report.duration.wholeMicroseconds))
       let images = counts.first ?? 0
       if configuration.settings.isOptimizedForNetworkUse { moveIndex(of: &file, &report) }
-      report.isPlayable =
-        images == report.ledger.stored + leadInCount && RecordedMovie.canOpen(file.file)
-      if !report.isPlayable {
+      if shown(images) != report.ledger.stored {
         report.warnings.append(
-          "only \(images) of \(report.ledger.stored) stored frames could be read back")
+          "only \(shown(images)) of \(report.ledger.stored) stored frames could be read back")
+      } else if !RecordedMovie.canOpen(file.file) {
+        report.warnings.append("\(path) could not be opened again")
+      } else {
+        report.isPlayable = true
       }
     } catch {
       // The fragmented file still exists and contains all data that reached the disk, so the take
@@ -159,7 +158,7 @@ struct FinishedTake {
           cause.code, "\(path) could not be finalized: \(cause.message)",
           recovery: Recovery("recover what was recorded", .recover(file: path)))
       if report.stoppedBy != .diskFull { report.stoppedBy = .error }
-      let readable = readable(file.file)
+      let readable = RecordedMovie.readableFrames(file.file).map(shown)
       report.isPlayable = readable ?? 0 > 0
       if let readable { report.keep(first: readable, of: timeline.storedMicroseconds) }
     }
@@ -172,12 +171,8 @@ struct FinishedTake {
     }
   }
 
-  /// The number of readable frames, without the hidden ones.
-  ///
-  /// Nil if the file cannot be opened.
-  private func readable(_ file: OpenFile) -> Int64? {
-    RecordedMovie.readableFrames(file).map { max(0, $0 - leadInCount) }
-  }
+  /// The number of shown frames among the first frames of the file.
+  private func shown(_ frames: Int64) -> Int64 { max(0, frames - leadInCount) }
 
   /// The capture rate for the file's tags: the negotiated rate, or the measured rate if the device
   /// missed the negotiated one.
