@@ -302,7 +302,7 @@ let package = Package(
       name: "VividTests",
       dependencies: [
         "TestSupport", "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankV4L2",
-        "OvercrankTextures", "CVideo4Linux", "CGLES", "OvercrankMediaCore",
+        "OvercrankTextures", "CVideo4Linux", "CGLES", "OvercrankMediaCore", "OvercrankAssets",
       ]),
     .testTarget(
       name: "AssetsTests",

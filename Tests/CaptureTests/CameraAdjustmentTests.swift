@@ -42,6 +42,55 @@ struct CameraAdjustmentTests {
     #expect(try controls.isAdjustingExposure == false)
   }
 
+  /// A driver that may answer with an old value, as `uvcvideo` does: the control is only inactive.
+  private let caching = ScriptedControls([
+    DeviceControl(
+      id: .exposureTime, name: "Exposure Time, Absolute", kind: .integer, minimum: 1,
+      maximum: 5_000, defaultValue: 157, flags: .inactive)
+  ])
+
+  @Test func `Equal readings mean nothing until readings have differed`() throws {
+    let step = Mutex<Int64>(0)
+    let controls = try DeviceSystem.$calls.withValue(caching) {
+      try CameraControls(path: "/dev/video0") { [caching] in
+        let change = step.withLock { $0 }
+        caching.change { state in
+          let now = state.values[.exposureTime]?.number ?? 0
+          state.values[.exposureTime] = .number(now + change)
+        }
+      }
+    }
+    #expect(try controls.isAdjustingExposure == nil)
+    step.withLock { $0 = 1 }
+    #expect(try controls.isAdjustingExposure == true)
+    step.withLock { $0 = 0 }
+    #expect(try controls.isAdjustingExposure == false)
+    // A change between two queries also shows that readings are not cached.
+    let others = try DeviceSystem.$calls.withValue(caching) {
+      try CameraControls(path: "/dev/video0") {}
+    }
+    #expect(try others.isAdjustingExposure == nil)
+    caching.change { $0.values[.exposureTime] = .number(9) }
+    #expect(try others.isAdjustingExposure == false)
+  }
+
+  @Test func `An event of a control shows that it is adjusting`() throws {
+    let controls = try DeviceSystem.$calls.withValue(caching) {
+      try CameraControls(path: "/dev/video0") { [caching] in
+        caching.send(change: .whiteBalanceTemperature, to: 3)
+        caching.send(change: .exposureTime, to: 33)
+      }
+    }
+    #expect(try controls.isAdjustingExposure == true)
+    #expect(caching.change { $0.subscriptions }.contains(.exposureTime))
+  }
+
+  @Test func `Events replace the values that a driver keeps`() {
+    var reading = AdjustmentReading(focus: 5, exposure: 157)
+    reading.apply([.exposureTime: 33, .whiteBalanceTemperature: 4_000])
+    #expect(reading.focus == 5 && reading.exposure == 33 && reading.whiteBalance == nil)
+  }
+
   @Test func `A camera adjustment ends after three equal control readings`() {
     var detector = AdjustmentDetector()
     var events: [[CameraAdjustment]] = []

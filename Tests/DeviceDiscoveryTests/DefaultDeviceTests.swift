@@ -59,6 +59,18 @@ struct DeviceLocationTests {
     #expect(offset.type == type && offset.position.rawValue == position)
   }
 
+  @Test func `A function of a USB device is external`() throws {
+    let scratch = try Scratch()
+    try scratch.write("unknown\n", to: "usb1/1-1/removable")
+    try scratch.write("480\n", to: "usb1/1-1/speed")
+    try scratch.write("1\n", to: "usb1/1-1/busnum")
+    try scratch.write("02\n", to: "usb1/1-1/1-1:1.2/bInterfaceNumber")
+    // The bus address of a sound card does not begin with the name of the bus.
+    let location = DeviceLocation(
+      of: "\(scratch.path)/usb1/1-1/1-1:1.2", driver: "USB-Audio", bus: "1-1:1.2")
+    #expect(location.type == .external)
+  }
+
   @Test func `A device missing from sysfs has an unspecified position`() {
     let offset = DeviceLocation(of: "/sys/class/video4linux/none/device", driver: "d", bus: "pci")
     #expect(offset.type == .builtIn && offset.position == .unspecified)

@@ -4,6 +4,7 @@ import Foundation
 import OvercrankALSA
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 @testable import OvercrankDeviceDiscovery
@@ -125,6 +126,66 @@ struct DeviceNamingTests {
     // A device without a link in `by-id` is named after its path, or after its driver and bus.
     #expect(name("/dev/random") == "pci-0000:00:14.0-usb-0:2:1.0")
     #expect(name("/dev/zero") == "d_r-usb:1_2")
+  }
+}
+
+/// The names of USB sound cards, on systems with and without udev's links.
+struct CardNamingTests {
+  /// A directory of a USB device with a sound card.
+  private func device(serial: String?) throws -> Scratch {
+    let root = try Scratch()
+    for (file, text) in [
+      ("speed", "480"), ("busnum", "1"), ("idVendor", "046d"), ("idProduct", "0825"),
+      ("manufacturer", "Acme Inc"), ("product", "Fast Cam"), ("1-2:1.2/bInterfaceNumber", "02"),
+    ] + (serial.map { [("serial", $0)] } ?? []) {
+      try root.writeSystemFile("\(text)\n", "1-2/\(file)")
+    }
+    return root
+  }
+
+  private func name(of root: Scratch, node: String = "/dev/snd/controlC9") -> String {
+    DeviceIdentity(linksIn: root.file("links")).name(
+      ofCard: node, at: root.file("1-2/1-2:1.2"), driver: "Cam", bus: "1-2:1.2")
+  }
+
+  @Test func `A USB sound card is named after its device and serial number`() throws {
+    #expect(try name(of: device(serial: "A1B2")) == "usb-Acme_Inc_Fast_Cam_A1B2-02")
+    #expect(try name(of: device(serial: nil)) == "usb-Acme_Inc_Fast_Cam-02")
+  }
+
+  @Test func `A link of udev names a USB sound card first`() throws {
+    let root = try device(serial: "A1B2")
+    try FileManager.default.createDirectory(
+      atPath: root.file("links"), withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(
+      atPath: root.file("links/usb-046d_0825-02"), withDestinationPath: "/dev/null")
+    #expect(name(of: root, node: "/dev/null") == "usb-046d_0825-02")
+  }
+
+  @Test func `A sound card on another bus is named after its address`() throws {
+    let root = try Scratch()
+    #expect(name(of: root) == "Cam-1-2:1.2")
+  }
+
+  @Test func `The previous id of a microphone still finds it`() throws {
+    let microphone = CaptureDevice(
+      id: "usb-Acme_Cam_A1-02-pcm0", formerID: "Cam-1-2:1.2-pcm0",
+      node: AudioNode(card: 1, device: 0), name: "Cam", driver: "USB-Audio", bus: "1-2:1.2")
+    let other = CaptureDevice(
+      id: "PCH-0000:00:1f.3-pcm0", formerID: "PCH-0000:00:1f.3-pcm0",
+      node: AudioNode(card: 0, device: 0), name: "PCH", driver: "HDA-Intel", bus: "0000:00:1f.3")
+    for name in ["usb-Acme_Cam_A1-02-pcm0", "Cam-1-2:1.2-pcm0", "Acme", "1-2:1.2"] {
+      #expect(try CaptureDevice.find(name, among: [other, microphone]) == microphone)
+    }
+  }
+
+  @Test func `A device without a USB directory has no microphone`() {
+    let camera = CaptureDevice(
+      id: "c", node: "/dev/video-none", name: "Cam ", driver: "isp", bus: "platform:isp")
+    let microphone = CaptureDevice(
+      id: "m", node: AudioNode(card: 99, device: 0), name: "Mic", driver: "x", bus: "y")
+    #expect(camera.microphone == nil && camera.microphone(among: [microphone]) == nil)
+    #expect(camera.name == "Cam")
   }
 }
 

@@ -51,6 +51,61 @@ struct USBLinkTests {
     #expect(zip(speeds, limits).allSatisfy { $1 < Int64($0) * 125_000 })
   }
 
+  /// A device with a video interface of alternate settings, and an audio interface.
+  ///
+  /// Each endpoint has a kind, a packet size, an interval, and the bytes of its companion, or 0.
+  private static func descriptors(
+    _ endpoints: [(kind: UInt8, size: Int, interval: UInt8, companion: Int)]
+  ) -> [UInt8] {
+    func low(_ number: Int) -> [UInt8] { [UInt8(number & 255), UInt8(number >> 8)] }
+    var bytes: [UInt8] = [18, 1] + [UInt8](repeating: 0, count: 16)
+    bytes += [9, 4, 0, 0, 1, 0x0E, 1, 0, 0, 7, 5, 0x83, 3, 16, 0, 8]
+    for (index, endpoint) in endpoints.enumerated() {
+      bytes += [9, 4, 1, UInt8(index), 1, 0x0E, 2, 0, 0]
+      bytes += [7, 5, 0x81, endpoint.kind] + low(endpoint.size) + [endpoint.interval]
+      if endpoint.companion > 0 { bytes += [6, 0x30, 0, 0] + low(endpoint.companion) }
+    }
+    return bytes + [9, 4, 3, 1, 1, 1, 2, 0, 0, 9, 5, 0x82, 5, 0xFF, 0x17, 1, 0, 0]
+  }
+
+  @Test(
+    arguments: [
+      (480, [(5, 192, 1, 0), (5, 0x1400, 1, 0), (5, 1_024, 1, 0)], 24_576_000),
+      (480, [(5, 0x0C00, 2, 0)], 8_192_000), (480, [(2, 512, 0, 0)], nil), (480, [], nil),
+      (12, [(5, 1_023, 1, 0)], 1_023_000),
+      (5_000, [(5, 1_024, 1, 1_024), (5, 1_024, 1, 49_152)], 393_216_000),
+      (5_000, [(5, 1_024, 2, 3_072)], 12_288_000),
+    ] as [(Int, [(UInt8, Int, UInt8, Int)], Int64?)])
+  func `The largest alternate setting limits an isochronous camera`(
+    speed: Int, endpoints: [(UInt8, Int, UInt8, Int)], expected: Int64?
+  ) throws {
+    let root = try Scratch()
+    try root.writeSystemFile("\(speed)\n", "a/speed")
+    try root.writeSystemFile("1\n", "a/busnum")
+    let bytes = Self.descriptors(endpoints.map { ($0.0, $0.1, $0.2, $0.3) })
+    _ = try root.write(bytes, as: "a/descriptors")
+    let link = try #require(USBLink(ofDeviceAt: root.file("a")))
+    #expect(link.isochronousBytesPerSecond == expected)
+    let plain = USBLink(megabitsPerSecond: speed, supportsSuperSpeed: false, bus: 1)
+    #expect(
+      link.maximumBytesPerSecond
+        == min(plain.maximumBytesPerSecond, expected ?? plain.maximumBytesPerSecond))
+    for count in bytes.indices {
+      _ = USBLink.isochronousBytesPerSecond(Array(bytes[..<count]), megabitsPerSecond: speed)
+    }
+  }
+
+  @Test func `Reads whether the kernel suspends an unused USB device`() throws {
+    let root = try Scratch()
+    try root.writeSystemFile("480\n", "a/speed")
+    try root.writeSystemFile("1\n", "a/busnum")
+    for (text, isOn) in [("auto\n", true), ("on\n", false)] {
+      try root.writeSystemFile(text, "a/power/control")
+      let path = USBLink(ofDeviceAt: root.file("a"))?.suspensionSwitch
+      #expect((path != nil) == isOn && path?.hasSuffix("a/power/control") != false)
+    }
+  }
+
   @Test(arguments: [("hfr-usb busy=1", true), ("hfr-usb", false), ("mplane-sensor", false)])
   func `Detects a camera that another program streams from`(
     cameras: String, isBusy: Bool

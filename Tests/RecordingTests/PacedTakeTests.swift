@@ -61,6 +61,44 @@ import Testing
     }
   }
 
+  @Test(arguments: ["", "?pace=max"], [44_100, 48_000])
+  func `A file that plays as a camera has its own audio`(pace: String, rate: Int) throws {
+    let scratch = try Scratch()
+    var recipe = MovieRecipe.constant(240, count: 240)
+    var audio = MovieRecipe.Audio()
+    audio.codec = "pcm_s16le"
+    audio.sampleRate = rate
+    // The audio ends before the last frame.
+    audio.sampleCount = 3 * rate / 4
+    @Sendable func value(_ channel: Int, _ sample: Int) -> Float {
+      Float((sample * (channel == 0 ? 7 : 11)) % 20_000 - 10_000) / 32_768
+    }
+    audio.wave = value
+    recipe.audio = audio
+    let clip = scratch.file("clip.mov")
+    try recipe.write(to: clip)
+    let take = scratch.file("take.mov")
+    let report = try record("file:\(clip)\(pace)", codec: .passthrough, to: take)
+    #expect(report.ledger.stored == 240)
+    let recorded = try #require(report.audio)
+    #expect(recorded.sampleRate == rate && recorded.channelCount == 2)
+    #expect(recorded.sampleCount == Int64(rate) && recorded.startOffset == .zero)
+    #expect(recorded.gaps.map(\.cause) == [.ended])
+    #expect(recorded.gaps.first?.sampleCount == Int64(rate / 4))
+    // The audio is copied exactly, because it has the clock of the frames.
+    var settings = RecordingSettings(path: scratch.file("exact.mov"))
+    settings.audioCodec = .pcm
+    let session = try session("file:\(clip)\(pace)")
+    _ = try MovieFileOutput(session: session, settings: settings).record()
+    var reader = try AudioReader(Asset(path: settings.path))
+    for (channel, samples) in try reader.samples(from: 0, count: rate).enumerated() {
+      let wrong = samples.indices.first { index in
+        samples[index] != (index < audio.sampleCount ? value(channel, index) : 0)
+      }
+      #expect(wrong == nil, "channel \(channel)")
+    }
+  }
+
   @Test(arguments: [VideoOutputSettings.raw, .ffv1, .h264])
   func `Recordings in high definition name their matrix`(
     codec: VideoOutputSettings

@@ -57,6 +57,24 @@ struct PreviewTests {
     #expect(png.starts(with: [0x89, 0x50, 0x4E, 0x47]))
   }
 
+  @Test func `A mode that cannot be shown is refused with the reason`() async throws {
+    let clip = try await run(
+      slowmoPath,
+      ["record", "synthetic:128x96@60?pace=max", "-o", "clip.mov", "-t", "0.2", "--codec", "h264"],
+      in: scratch.path)
+    try #require(clip.status == 0, "\(clip.errors)")
+    for arguments in [
+      ["preview", "file:clip.mov"], ["preview", "file:clip.mov", "--mode", "128x96"],
+      ["photo", "file:clip.mov", "-o", "p.jpg", "--mode", "128x96"],
+    ] {
+      let refused = try await run(
+        "env", ["SDL_VIDEODRIVER=dummy", slowmoPath] + arguments + ["--json"], in: scratch.path)
+      let error = try #require(try refused.document()["error"] as? [String: String])
+      #expect(error["code"] == "no_matching_format")
+      #expect(error["message"]?.contains("depend on others") == true, "\(arguments): \(error)")
+    }
+  }
+
   @Test func `Keys change the delay and the speed of a running preview`() async throws {
     _ = try scratch.write(Array("0.2 up\n0.3 up\n0.4 down\n0.5 [\n0.9 q\n".utf8), as: "keys.txt")
     let finished = try await windowed(

@@ -134,6 +134,16 @@ struct SystemCheckTests {
           id: "640x480@200/yuyv", demand: try demand("YUYV", 640, 480, 200))
       }
     ),
+    (
+      "usb", "slowmo modes /dev/video0",
+      { state in
+        state.devices[1].diagnosis.usb = USBLink(
+          megabitsPerSecond: 480, supportsSuperSpeed: false, bus: 1,
+          isochronousBytesPerSecond: 24_576_000)
+        state.devices[1].fastest = SystemState.Mode(
+          id: "640x480@60/yuyv", demand: try demand("YUYV", 640, 480, 60))
+      }
+    ),
     ("disk", "faster disk", { $0.disk.bytesPerSecond = 20_000_000 }),
     ("disk", "free some space", { $0.disk.freeBytes = 1_000_000_000 }),
     (
@@ -179,6 +189,44 @@ struct SystemCheckTests {
     state.devices.append(try Self.camera("/dev/video2"))
     let usb = try #require(state.checks.first { $0.name == "usb" })
     #expect(usb.ok && usb.found.contains("/dev/video0") && usb.found.contains("shared with"))
+  }
+
+  /// The check of a name in a state, which no problem accompanies.
+  private func tip(_ name: String, in state: SystemState) throws -> SystemCheck {
+    #expect(state.checks.allSatisfy { $0.ok })
+    return try #require(state.checks.first { $0.name == name })
+  }
+
+  @Test func `System checks report settings that may cost frames`() throws {
+    var state = try Self.healthy()
+    state.deliversDamagedFrames = false
+    state.devices[1].driver = "uvcvideo"
+    #expect(try tip("driver", in: state).found.contains("drops damaged frames"))
+    state.devices[1].diagnosis.usb = USBLink(
+      megabitsPerSecond: 480, supportsSuperSpeed: false, bus: 1,
+      isochronousBytesPerSecond: 24_576_000, suspensionSwitch: "/sys/power/control")
+    state.deliversDamagedFrames = true
+    let driver = try tip("driver", in: state).found
+    #expect(driver.contains("delivers damaged frames") && driver.contains("4 ms"))
+    #expect(try tip("usb", in: state).found.contains("25 MB per second"))
+    #expect(try tip("power", in: state).advice?.contains("/sys/power/control") == true)
+    // Together, two such cameras exceed the share of a bus that isochronous transfers have.
+    var second = state.devices[1]
+    second.address = "/dev/video2"
+    state.devices.append(second)
+    #expect(try tip("usb", in: state).advice?.contains("different USB controllers") == true)
+  }
+
+  @Test func `System checks report an exposure longer than a frame`() throws {
+    var state = try Self.healthy()
+    state.devices[1].fastest?.frameDuration = MediaTime(1, over: 240)
+    state.devices[1].exposure = MediaTime(1, over: 1_000)
+    let short = try tip("exposure", in: state)
+    #expect(short.advice == nil && short.found.contains("1.000 ms"))
+    state.devices[1].exposure = MediaTime(1, over: 50)
+    let long = try tip("exposure", in: state)
+    #expect(long.found.contains("20.000 ms") && long.found.contains("4.167 ms"))
+    #expect(long.advice != nil)
   }
 
   @Test func `System checks read the clock source from sysfs`() throws {

@@ -22,6 +22,11 @@ public struct CameraAdjustment: Hashable, Sendable {
 
 // V4L2 does not report whether exposure and white balance are adjusting. Two readings of the
 // automatic value are compared instead: if they differ, the camera is adjusting.
+//
+// A driver may answer with a value that it read long ago. `uvcvideo` does so, unless the camera says
+// that it changes the control itself (AUTO_UPDATE), and no flag shows which is the case. Equal
+// readings therefore mean that the camera is not adjusting only if earlier readings differed. A
+// camera may also report its changes by itself, and the driver then sends an event.
 extension CameraControls {
   /// Waits for 100 ms, the interval between two readings of an automatic value.
   package static let pause: @Sendable () -> Void = {
@@ -30,17 +35,25 @@ extension CameraControls {
 
   /// Whether the lens is moving to focus, or nil where the camera does not report it.
   ///
-  /// The source is `V4L2_CID_AUTO_FOCUS_STATUS`, which few cameras have.
+  /// The source is `V4L2_CID_AUTO_FOCUS_STATUS` or, on the many cameras without it, the lens position
+  /// that continuous autofocus chose. The position is read twice, 100 ms apart, and the call waits for
+  /// that time. Nil if no reading of the position has differed from an earlier one, because the driver
+  /// may not ask the camera for it.
   public var isAdjustingFocus: Bool? {
     get throws(MediaError) {
-      try camera.number(.automaticFocusStatus).map { $0 & ControlBit.focusIsBusy != 0 }
+      if let status = try camera.number(.automaticFocusStatus) {
+        return status & ControlBit.focusIsBusy != 0
+      }
+      return try isChanging(.focus)
     }
   }
 
   /// Whether automatic exposure is still changing, or nil where the camera does not report the
   /// exposure duration that it chose.
   ///
-  /// The duration is read twice, 100 ms apart. The call waits for that time.
+  /// The duration is read twice, 100 ms apart. The call waits for that time. With a driver that may
+  /// answer with an old value, such as `uvcvideo`, it is also nil if no reading has differed from an
+  /// earlier one of this object.
   public var isAdjustingExposure: Bool? {
     get throws(MediaError) { try isChanging(.exposureTime) }
   }
@@ -48,7 +61,8 @@ extension CameraControls {
   /// Whether automatic white balance is still changing, or nil where the camera does not report the
   /// color temperature that it chose.
   ///
-  /// The temperature is read twice, 100 ms apart. The call waits for that time.
+  /// The temperature is read twice, 100 ms apart, with the same restriction as for
+  /// ``isAdjustingExposure``. The call waits for that time.
   public var isAdjustingWhiteBalance: Bool? {
     get throws(MediaError) { try isChanging(.whiteBalanceTemperature) }
   }
@@ -70,7 +84,9 @@ extension CameraControls {
     }
     let watched = try ControlledNode(reopening: node)
     let reading = try watched.useOwn { device throws(CallFailure) in
-      try AdjustmentReading(of: device)
+      // Drivers without events are read only.
+      for id in AdjustmentReading.controls { try? device.subscribe(to: .control(id)) }
+      return try AdjustmentReading(of: device)
     }
     guard !reading.isEmpty else {
       throw camera.missing("automatic values that can be read")
@@ -85,23 +101,63 @@ extension CameraControls {
 
   private func isChanging(_ id: ControlID) throws(MediaError) -> Bool? {
     guard let before = try chosen(id) else { return nil }
+    let events: ControlledNode? = if before.isVolatile { nil } else { try? changeEvents(of: id) }
     waitForChoice()
-    return try chosen(id).map { $0 != before }
+    guard let after = try chosen(id) else { return nil }
+    let hasChangedBefore = hasChanged(id, [before.number, after.number])
+    if before.number != after.number { return true }
+    if let events, try events.useOwn({ device throws(CallFailure) in try device.hasEvent(of: id) })
+    {
+      return true
+    }
+    return before.isVolatile || hasChangedBefore ? false : nil
+  }
+
+  /// A handle that receives the events of one control.
+  private func changeEvents(of id: ControlID) throws(MediaError) -> ControlledNode? {
+    guard let node = camera.ownNode else { return nil }
+    let own = try ControlledNode(reopening: node)
+    try own.useOwn { device throws(CallFailure) in try device.subscribe(to: .control(id)) }
+    return own
   }
 
   /// The value that the camera chose automatically for a control, or nil if the camera does not
   /// report the value.
-  private func chosen(_ id: ControlID) throws(MediaError) -> Int64? {
+  private func chosen(_ id: ControlID) throws(MediaError) -> AutomaticValue? {
     try camera.ownNode?.use { device throws(CallFailure) in try device.choice(of: id) } ?? nil
   }
 }
 
+/// The value that a camera chose for a control.
+private struct AutomaticValue {
+  let number: Int64
+  /// Whether each reading asks the camera.
+  ///
+  /// If false, the driver may answer with an old value.
+  let isVolatile: Bool
+}
+
 extension VideoDevice {
-  /// The value of a control that the device itself changes (`volatile`), or nil if the device lacks
-  /// the control or does not change it itself.
-  fileprivate borrowing func choice(of id: ControlID) throws(CallFailure) -> Int64? {
-    guard let control = try control(id), control.flags.contains(.volatile) else { return nil }
-    return try value(of: control)?.number
+  /// The value of a control that the device itself changes, or nil if the device lacks the control or
+  /// does not change it itself.
+  ///
+  /// The device changes a control that is `volatile`, and one that is `inactive` because an automatic
+  /// mode determines its value.
+  fileprivate borrowing func choice(of id: ControlID) throws(CallFailure) -> AutomaticValue? {
+    guard let control = try control(id),
+      control.flags.contains(.volatile) || control.flags.contains(.inactive),
+      let number = try value(of: control)?.number
+    else { return nil }
+    return AutomaticValue(number: number, isVolatile: control.flags.contains(.volatile))
+  }
+
+  /// Whether an event of a control's value is waiting.
+  fileprivate borrowing func hasEvent(of id: ControlID) throws(CallFailure) -> Bool {
+    while let event = try nextEvent(timeoutMilliseconds: 0) {
+      guard case .control(let change) = event.kind, change.id == id else { continue }
+      if change.changesValue { return true }
+    }
+    return false
   }
 }
 
@@ -109,11 +165,25 @@ extension VideoDevice {
 ///
 /// Values that the camera does not report are nil.
 struct AdjustmentReading {
+  /// The controls whose values are read.
+  static let controls: [ControlID] = [.focus, .exposureTime, .whiteBalanceTemperature]
+
   var isFocusing: Bool?
+  /// The lens position, if the camera does not report whether it is focusing.
+  var focus: Int64?
   var exposure: Int64?
   var whiteBalance: Int64?
 
-  var isEmpty: Bool { isFocusing == nil && exposure == nil && whiteBalance == nil }
+  var isEmpty: Bool {
+    isFocusing == nil && focus == nil && exposure == nil && whiteBalance == nil
+  }
+
+  /// Replaces values with those of events, which are newer than what the driver read itself.
+  mutating func apply(_ values: [ControlID: Int64]) {
+    focus = focus.map { values[.focus] ?? $0 }
+    exposure = exposure.map { values[.exposureTime] ?? $0 }
+    whiteBalance = whiteBalance.map { values[.whiteBalanceTemperature] ?? $0 }
+  }
 }
 
 extension AdjustmentReading {
@@ -121,8 +191,9 @@ extension AdjustmentReading {
     isFocusing = try device.number(of: .automaticFocusStatus).map {
       $0 & ControlBit.focusIsBusy != 0
     }
-    exposure = try device.choice(of: .exposureTime)
-    whiteBalance = try device.choice(of: .whiteBalanceTemperature)
+    if isFocusing == nil { focus = try device.choice(of: .focus)?.number }
+    exposure = try device.choice(of: .exposureTime)?.number
+    whiteBalance = try device.choice(of: .whiteBalanceTemperature)?.number
   }
 }
 
@@ -142,6 +213,7 @@ struct AdjustmentDetector {
   mutating func see(_ reading: AdjustmentReading) -> [CameraAdjustment] {
     let reported: [CameraAdjustment?] = [
       reading.isFocusing.flatMap { report($0, of: .focus) },
+      reading.focus.flatMap { note($0, of: .focus) },
       reading.exposure.flatMap { note($0, of: .exposure) },
       reading.whiteBalance.flatMap { note($0, of: .whiteBalance) },
     ]
@@ -188,13 +260,19 @@ private final class AdjustmentWatch: Sendable {
 
   func run() {
     var detector = AdjustmentDetector()
+    var reported: [ControlID: Int64] = [:]
     while !isStopped.load(ordering: .relaxed) {
       do throws(MediaError) {
         let reading = try node.useOwn { device throws(CallFailure) in
-          // No events are subscribed to, so this call only waits 100 ms. It throws if the device is
-          // unplugged.
-          _ = try device.nextEvent(timeoutMilliseconds: 100)
-          return try AdjustmentReading(of: device)
+          // This call throws if the device is unplugged.
+          if case .control(let change) = try device.nextEvent(timeoutMilliseconds: 100)?.kind,
+            change.changesValue
+          {
+            reported[change.id] = change.value
+          }
+          var reading = try AdjustmentReading(of: device)
+          reading.apply(reported)
+          return reading
         }
         for event in detector.see(reading) { continuation.yield(.success(event)) }
       } catch {

@@ -36,6 +36,9 @@ public final class CameraControls: Sendable {
   ///
   /// Nil if exposure is not locked in this way.
   private let lockedExposure = Mutex<ExposureSetting?>(nil)
+  /// The last readings of automatic values, and the controls whose readings have differed.
+  private let automaticValues = Mutex(
+    (last: [ControlID: Int64](), changed: Set<ControlID>()))
   /// Waits between two readings of an automatic value.
   ///
   /// Replaced in tests.
@@ -67,6 +70,17 @@ public final class CameraControls: Sendable {
 
   /// Waits between two readings of an automatic value.
   func waitForChoice() { pauseBetweenReadings() }
+
+  /// Whether the readings of a control's automatic value so far, and the next ones, have differed.
+  func hasChanged(_ id: ControlID, _ readings: [Int64]) -> Bool {
+    automaticValues.withLock { values in
+      for reading in readings {
+        if let last = values.last[id], last != reading { values.changed.insert(id) }
+        values.last[id] = reading
+      }
+      return values.changed.contains(id)
+    }
+  }
 }
 
 extension CameraControls {

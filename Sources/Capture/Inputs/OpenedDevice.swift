@@ -167,6 +167,7 @@ struct OpenedDevice: Sendable {
       matrix: driver.matrix)
     negotiatedFrameRate = format.maxFrameRate
     maximumByteCount = driver.maximumByteCount
+    audio = driver.audio
   }
 
   /// The frames of cameras are BT.601 unless a driver or a file states something else.

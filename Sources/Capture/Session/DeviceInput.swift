@@ -23,7 +23,7 @@ public final class DeviceInput: Sendable {
   /// - `frameClock`: The clock that follows the delivered frames, or nil if frames are delivered in
   ///   real time.
   package typealias Audio = (
-    source: SyntheticAudio, epochMicroseconds: @Sendable () -> Int64,
+    source: any KnownAudio, epochMicroseconds: @Sendable () -> Int64,
     runningEpochMicroseconds: @Sendable () -> Int64, frameClock: FrameClock?
   )
 
@@ -174,9 +174,9 @@ extension DeviceInput: CapturingInput {
     return [images, InputPort(mediaType: .audio, audioFormat: driver.format)]
   }
 
-  private var audioDriver: SyntheticAudioDriver? {
+  private var audioDriver: KnownAudioDriver? {
     audio.map {
-      SyntheticAudioDriver(
+      KnownAudioDriver(
         $0.source, epoch: $0.runningEpochMicroseconds, frameClock: $0.frameClock)
     }
   }

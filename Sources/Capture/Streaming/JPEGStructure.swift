@@ -160,14 +160,17 @@ struct JPEGStructure {
     var start = 0
     while start + 17 <= segment.count {
       let (kind, table) = (segment[start] >> 4, Int(segment[start] & 15))
-      let counts = segment[(start + 1)..<(start + 17)]
-      let total = counts.reduce(0) { $0 + Int($1) }
+      var (total, shortest) = (0, 0)
+      for length in 1...16 {
+        total += Int(segment[start + length])
+        if shortest == 0, total > 0 { shortest = length }
+      }
       guard kind <= 1, table < 4, start + 17 + total <= segment.count else { return false }
-      let shortest = (counts.firstIndex { $0 > 0 } ?? start + 1) - start
+      shortest = max(1, shortest)
       if kind == 0 {
         dcBits[table] = shortest
       } else {
-        acBits[table] = leastBits(of: segment, table: start, shortest: shortest)
+        acBits[table] = leastBits(of: segment, table: start, shortest: shortest, count: total)
       }
       start += 17 + total
     }
@@ -177,18 +180,21 @@ struct JPEGStructure {
   /// The least number of bits of the coefficients of a block: the end-of-block code, or the codes
   /// that reach the last coefficient.
   private func leastBits(
-    of segment: UnsafeRawBufferPointer, table start: Int, shortest: Int
+    of segment: UnsafeRawBufferPointer, table start: Int, shortest: Int, count: Int
   ) -> Int {
     // A code covers at most 16 of the 63 coefficients.
-    var least = 4 * shortest
-    var value = start + 17
-    for length in 1...16 {
-      for _ in 0..<segment[start + length] {
-        if segment[value] == 0 { least = min(least, length) }
-        value += 1
-      }
+    let least = 4 * shortest
+    // The value 0 is the end of a block. The values are in the order of the lengths of their codes.
+    guard let values = segment.baseAddress.map({ $0 + start + 17 }),
+      let end = memchr(values, 0, count)
+    else { return least }
+    let index = values.distance(to: UnsafeRawPointer(end))
+    var (length, codes) = (0, 0)
+    while codes <= index, length < 16 {
+      length += 1
+      codes += Int(segment[start + length])
     }
-    return least
+    return min(least, length)
   }
 
   /// Reads a scan up to the marker after it, and checks its length and its restart markers.
@@ -196,29 +202,31 @@ struct JPEGStructure {
     guard let first = header.first, header.count >= 4 + 2 * Int(first),
       let base = bytes.baseAddress
     else { return false }
-    var (restarts, stuffed) = (0, 0)
-    let start = position
+    // The loop runs for each byte 0xFF of a frame, so its state is in local variables.
+    let (start, end) = (base + position, base + bytes.count)
+    var (next, restarts, stuffed) = (start, 0, 0)
     while true {
-      guard let found = memchr(base + position, 0xFF, bytes.count - position) else { return false }
-      let index = base.distance(to: UnsafeRawPointer(found))
-      guard index + 1 < bytes.count else { return false }
-      let code = bytes[index + 1]
-      position = index
+      guard let found = memchr(next, 0xFF, next.distance(to: end)) else { return false }
+      let marker = UnsafeRawPointer(found)
+      guard marker.distance(to: end) > 1 else { return false }
+      let code = marker.load(fromByteOffset: 1, as: UInt8.self)
       if code == 0 {
         stuffed += 1
-        position += 2
+        next = marker + 2
       } else if code == 0xFF {
         stuffed += 1
-        position += 1
+        next = marker + 1
       } else if Marker.restarts.contains(code) {
-        guard Int(code - Marker.restarts.lowerBound) == restarts % 8 else { return false }
+        guard Int(code - Marker.restarts.lowerBound) == restarts & 7 else { return false }
         restarts += 1
-        position += 2
+        next = marker + 2
       } else {
+        next = marker
         break
       }
     }
-    let count = position - start - stuffed - 2 * restarts
+    position = base.distance(to: next)
+    let count = start.distance(to: next) - stuffed - 2 * restarts
     return holds(header, byteCount: count, restarts: restarts)
   }
 

@@ -70,21 +70,29 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
   /// It is 0 if the driver does not report how the sensor is mounted.
   public internal(set) var videoRotationAngleForHorizonLevelCapture: Int64 = 0
   package let source: Source
+  /// The directory in `/sys` of the USB device that the device is a part of.
+  ///
+  /// Nil for a device on another bus.
+  package let usbDirectory: String?
+  /// The id that earlier versions gave the device, or nil for the same one.
+  package let formerID: String?
   /// The input options in the device's name, or nil to keep the current settings.
   package private(set) var choice: InputChoice?
 
   init(id: String, node path: String, name: String, driver: String, bus: String) {
     self.id = id
     self.path = path
-    self.name = name
+    // V4L2 cuts names after 31 bytes, so a name may end in a space.
+    self.name = name.trimmed
     self.driver = driver
     self.bus = bus
     kind = .v4l2
     media = [.video]
     source = .v4l2(path: path)
-    let node = path.lastPathComponent
-    let offset = DeviceLocation(
-      of: "/sys/class/video4linux/\(node)/device", driver: driver, bus: bus)
+    formerID = nil
+    let directory = "/sys/class/video4linux/\(path.lastPathComponent)/device"
+    usbDirectory = USBLink.deviceDirectory(of: directory)
+    let offset = DeviceLocation(of: directory, driver: driver, bus: bus)
     (deviceType, position) = (offset.type, offset.position)
   }
 
@@ -97,6 +105,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     kind = .synthetic
     media = [.video]
     source = .synthetic(camera)
+    (usbDirectory, formerID) = (nil, nil)
     deviceType = .virtual
   }
 
@@ -109,11 +118,15 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     kind = .file
     media = [.video]
     source = .file(camera)
+    (usbDirectory, formerID) = (nil, nil)
     deviceType = .virtual
   }
 
-  init(id: String, node: AudioNode, name: String, driver: String, bus: String) {
+  init(
+    id: String, formerID: String? = nil, node: AudioNode, name: String, driver: String, bus: String
+  ) {
     self.id = id
+    self.formerID = formerID
     path = node.hardwareName
     self.name = name
     self.driver = driver
@@ -122,6 +135,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     media = [.audio]
     source = .alsa(node)
     let card = "/sys/class/sound/card\(node.card)/device"
+    usbDirectory = USBLink.deviceDirectory(of: card)
     deviceType = DeviceLocation(of: card, driver: driver, bus: bus).type
   }
 
@@ -339,8 +353,12 @@ extension CaptureDevice {
       }
       return device
     }
-    if let device = devices.first(where: { $0.id == name }) { return device }
-    let all = name.isEmpty ? [] : devices.filter { $0.id.contains(name) }
+    let known = devices.first { $0.id == name } ?? devices.first { $0.formerID == name }
+    if let device = known { return device }
+    let present = name.isEmpty ? [] : devices.filter { $0.id.contains(name) }
+    let all =
+      present.isEmpty && !name.isEmpty
+      ? devices.filter { $0.formerID?.contains(name) == true } : present
     let cameras = all.filter { $0.media.contains(.video) }
     let matches = cameras.isEmpty ? all : cameras
     guard let device = matches.first else { throw noDevice(name) }

@@ -69,14 +69,48 @@ struct DeviceIdentity {
   private static func usbName(of node: String) -> String? {
     let last = node.lastPathComponent
     let device = "/sys/class/video4linux/\(last)/device/.."
-    guard let vendor = SystemFiles.firstLine(of: "\(device)/idVendor"),
-      let product = SystemFiles.firstLine(of: "\(device)/idProduct"),
-      let serial = SystemFiles.firstLine(of: "\(device)/serial")
+    guard SystemFiles.firstLine(of: "\(device)/serial") != nil, let name = usbStrings(of: device)
     else { return nil }
     let index = SystemFiles.firstLine(of: "/sys/class/video4linux/\(last)/index") ?? "0"
+    return withoutFirstIndex(cleaned("\(name)-video-index\(index)"))
+  }
+
+  /// The persistent name of a sound card.
+  ///
+  /// The name comes from the first of these sources that exists: udev's `by-id` link, the strings of
+  /// the card's USB device, udev's `by-path` link, or the card's name and bus address. The strings
+  /// of a USB device without a serial number are those of its model, so two such devices have the
+  /// same name.
+  ///
+  /// - Parameters:
+  ///   - node: The path of the card's control node without symbolic links.
+  ///   - directory: The directory in `/sys` of the device that has the card.
+  ///   - driver: The card's name.
+  ///   - bus: The bus address of the card.
+  /// - Returns: A name without characters that a shell interprets.
+  func name(ofCard node: String, at directory: String, driver: String, bus: String) -> String {
+    if links[node] == nil, let device = USBLink.deviceDirectory(of: directory),
+      let name = Self.usbStrings(of: device)
+    {
+      let interface = SystemFiles.firstLine(of: "\(directory)/bInterfaceNumber") ?? "00"
+      return Self.cleaned("\(name)-\(interface)")
+    }
+    return name(of: node, driver: driver, bus: bus)
+  }
+
+  /// The manufacturer, the product and, if present, the serial number of a USB device, as udev joins
+  /// them.
+  ///
+  /// - Parameter device: The device's directory in `/sys`.
+  /// - Returns: Nil for a directory of no USB device.
+  private static func usbStrings(of device: String) -> String? {
+    guard let vendor = SystemFiles.firstLine(of: "\(device)/idVendor"),
+      let product = SystemFiles.firstLine(of: "\(device)/idProduct")
+    else { return nil }
     let maker = SystemFiles.firstLine(of: "\(device)/manufacturer") ?? vendor
     let model = SystemFiles.firstLine(of: "\(device)/product") ?? product
-    return withoutFirstIndex(cleaned("usb-\(maker)_\(model)_\(serial)-video-index\(index)"))
+    let serial = SystemFiles.firstLine(of: "\(device)/serial").map { "_\($0)" } ?? ""
+    return "usb-\(maker)_\(model)\(serial)"
   }
 
   /// Replaces characters that are unsafe on a command line with `_`.

@@ -49,7 +49,9 @@ struct DeviceLocation {
     switch Self.nearest("removable", from: real) {
     case "fixed": type = .builtIn
     case "removable": type = .external
-    default: type = bus.hasPrefix("usb") ? .external : .builtIn
+    default:
+      let isUSB = bus.hasPrefix("usb") || USBLink.deviceDirectory(of: real) != nil
+      type = isUSB ? .external : .builtIn
     }
     // The firmware also reports a position for ports, but a device that is plugged in there may
     // face anywhere. The position is therefore used for built-in devices only.

@@ -41,8 +41,35 @@ extension MicrophoneList {
       device.isForbidden = error.kind == .noPermission
       devices.append(device)
     }
-    self.devices = CaptureDevice.withUniqueIDs(devices)
+    self.devices = CaptureDevice.withUniqueIDs(CaptureDevice.withPorts(devices))
     self.warnings = warnings
+  }
+}
+
+extension CaptureDevice {
+  /// The microphone of this camera: that of the same USB device, such as the one of a webcam.
+  ///
+  /// Nil for a camera without a microphone, and for a device that is not a USB camera. The call opens
+  /// sound cards briefly, and may block. If the microphone may not be opened, its ``problem`` states
+  /// why.
+  public var microphone: CaptureDevice? {
+    usbDirectory == nil ? nil : microphone(among: MicrophoneList().devices)
+  }
+
+  /// The microphone of this camera in a list of devices, such as that of ``discover()``.
+  public func microphone(among devices: some Sequence<CaptureDevice>) -> CaptureDevice? {
+    guard let usbDirectory, kind == .v4l2 else { return nil }
+    return devices.first { $0.kind == .alsa && $0.usbDirectory == usbDirectory }
+  }
+
+  /// Appends the port to the ids of USB devices that nothing else distinguishes.
+  static func withPorts(_ devices: [CaptureDevice]) -> [CaptureDevice] {
+    devices.map { device in
+      guard device.usbDirectory != nil, devices.count(where: { $0.id == device.id }) > 1 else {
+        return device
+      }
+      return device.renamed(DeviceIdentity.cleaned("\(device.id)-\(device.bus)"))
+    }
   }
 }
 
@@ -62,10 +89,12 @@ extension CaptureDevice {
       SystemFiles.resolved("\(card)/device")?.lastPathComponent
       ?? description.cardID
     let control = "\(directory)/\(node.controlName)"
+    let real = SystemFiles.resolved(control) ?? control
     let name = identity.name(
-      of: SystemFiles.resolved(control) ?? control, driver: description.cardID, bus: bus)
+      ofCard: real, at: "\(card)/device", driver: description.cardID, bus: bus)
+    let formerName = identity.name(of: real, driver: description.cardID, bus: bus)
     self.init(
-      id: "\(name)-pcm\(node.device)", node: node,
+      id: "\(name)-pcm\(node.device)", formerID: "\(formerName)-pcm\(node.device)", node: node,
       name: [description.cardName, description.deviceName].filter { !$0.isEmpty }
         .joined(separator: ": "),
       driver: description.driver, bus: bus)
@@ -123,7 +152,8 @@ struct AudioCardLine: Hashable {
 }
 
 extension String {
-  fileprivate var trimmed: String {
+  /// The string without spaces at its start and its end.
+  var trimmed: String {
     String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
   }
 }

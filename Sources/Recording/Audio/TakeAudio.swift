@@ -12,7 +12,7 @@ struct TakeAudio: Sendable {
   let feed: AudioTap
   /// The name of the audio device.
   let device: String
-  /// The synthetic camera's audio, whose samples are computed on demand.
+  /// The audio of a simulated camera, whose samples are read on demand.
   ///
   /// Nil for real devices, whose samples are read from the tap.
   let known: DeviceInput.Audio?
@@ -43,8 +43,7 @@ struct TakeAudio: Sendable {
         $0.output === output && $0.mediaType == .audio
       }), connection.isEnabled
     else { return nil }
-    // Synthetic audio is computed on demand, so its tap needs no history. The tap only measures
-    // levels.
+    // Known audio is read on demand, so its tap needs no history. The tap only measures levels.
     let known = connection.camera?.audio
     guard
       let feed = try AudioTap(connection, seconds: known == nil ? Self.keptAudio + seconds : 1)
@@ -109,7 +108,7 @@ struct TakeAudio: Sendable {
     guard let known else {
       return try AlignedMicrophone(feed, device: device, originMicroseconds: origin)
     }
-    return AlignedSyntheticAudio(
+    return AlignedKnownAudio(
       known.source, device: device, originMicroseconds: origin &- known.epochMicroseconds())
   }
 }
@@ -137,37 +136,57 @@ protocol AlignedAudio: AnyObject {
   func finish(before end: Int64) throws(CallFailure)
 }
 
-/// The audio of the synthetic camera.
+/// The audio of a simulated camera.
 ///
 /// It uses the same clock as the frames, and is always available.
-private final class AlignedSyntheticAudio: AlignedAudio {
-  private let source: SyntheticAudio
-  /// The index in the synthetic audio of the sample at the first frame of the take.
+private final class AlignedKnownAudio: AlignedAudio {
+  private let reader: any KnownAudioReader
+  private let sampleRate: Int
+  private let channelCount: Int
+  /// The index in the known audio of the sample at the first frame of the take.
   private let offset: Int64
   private var takenCount: Int64 = 0
   private(set) var account = RecordedAudio()
 
-  init(_ source: SyntheticAudio, device: String, originMicroseconds: Int64) {
-    self.source = source
-    offset = AudioTrack.sample(
-      atMicroseconds: originMicroseconds, rate: SyntheticAudio.sampleRate)
+  init(_ source: any KnownAudio, device: String, originMicroseconds: Int64) {
+    reader = source.makeReader()
+    (sampleRate, channelCount) = (source.sampleRate, source.channelCount)
+    offset = AudioTrack.sample(atMicroseconds: originMicroseconds, rate: sampleRate)
     account.device = device
-    account.startOffset = .zero
+    account.startOffset = .nanoseconds(
+      MediaTime(exactly: max(0, -offset), over: sampleRate)?.wholeNanoseconds ?? 0)
     account.driftPPM = 0
     // The audio starts at the sample nearest to the first frame. The synchronization error is the
     // distance between that sample and the frame.
     let exact = originMicroseconds.saturatingMultiplied(by: 1_000)
-    account.maxSyncError = MediaTime(exactly: offset, over: SyntheticAudio.sampleRate)
+    account.maxSyncError = MediaTime(exactly: offset, over: sampleRate)
       .map { .nanoseconds(Int64(clamping: ($0.wholeNanoseconds &- exact).magnitude)) }
   }
 
   func samplesReady(before end: Int64) -> Int64 { end }
 
   func take(_ count: Int) -> [[Float]] {
-    let samples = source.samples(from: offset + takenCount, count: count)
+    let first = offset + takenCount
     takenCount += Int64(count)
-    return Array(repeating: samples, count: SyntheticAudio.channelCount)
+    let samples = [Float](unsafeUninitializedCapacity: count * channelCount) { buffer, total in
+      if let start = buffer.baseAddress { reader.read(count, from: first, into: start) }
+      total = count * channelCount
+    }
+    return (0..<channelCount).map { channel in
+      (0..<count).map { samples[$0 * channelCount + channel] }
+    }
   }
 
-  func finish(before end: Int64) {}
+  func finish(before end: Int64) {
+    // Decoding up to the last sample shows whether the audio ends before it.
+    var last = [Float](repeating: 0, count: channelCount)
+    last.withUnsafeMutableBufferPointer { buffer in
+      if let start = buffer.baseAddress { reader.read(1, from: offset + end - 1, into: start) }
+    }
+    guard let known = reader.end.map({ max(0, $0 - offset) }), known < end else { return }
+    account.gaps.append(
+      RecordedAudioGap(
+        time: MediaTime(exactly: known, over: sampleRate) ?? .zero, sampleCount: end - known,
+        cause: .ended))
+  }
 }

@@ -14,7 +14,7 @@ struct BenchWriterCommand: ParsableCommand, Verb {
         slowmo bench writer --mode 640x480@240/mjpg -t 0.5 --runs 1 --baseline ffmpeg
 
       The synthetic camera records a clip. The clip is then played as a camera and recorded again,
-      as slowmo record file:CLIP?pace=max does. The time is that of the whole command.
+      as slowmo record file:CLIP?pace=max --audio none does. The time is that of the whole command.
 
       MANUAL
       ffmpeg copies the same clip: ffmpeg -i CLIP -c copy.
@@ -30,7 +30,7 @@ struct BenchWriterCommand: ParsableCommand, Verb {
     let report = try bench.report(
       "writer", asset.benchMode,
       BenchTiming.Commands(
-        slowmo: ["record", "file:\(path)?pace=max"],
+        slowmo: ["record", "file:\(path)?pace=max", "--audio", "none"],
         ffmpeg: ["-i", "file:" + path, "-map", "0:v", "-c", "copy"], container: "mov"))
     return try BenchDocument(report).print(common)
   }

@@ -17,7 +17,7 @@ struct DevicesCommand: ParsableCommand, Verb {
 
       Other verbs take a device by its path (/dev/video0), its index in this list (cam0) or a part
       of its id. synthetic:1280x720@240 is a synthetic camera, and file:clip.mp4 plays a file as a
-      camera.
+      camera. With --json, microphone is the id of a USB camera's own microphone.
 
       --watch lists the present devices, then prints one line for each device that is added or
       removed, until Ctrl-C. With --json, each line is a document.
@@ -52,8 +52,10 @@ struct DevicesCommand: ParsableCommand, Verb {
       let deviceType: String
       let position: String
       let problem: String?
+      /// The id of the camera's own microphone.
+      let microphone: String?
 
-      init(_ device: CaptureDevice) {
+      init(_ device: CaptureDevice, microphone: CaptureDevice?) {
         id = device.id
         path = device.path
         name = device.name
@@ -64,6 +66,7 @@ struct DevicesCommand: ParsableCommand, Verb {
         deviceType = device.deviceType.rawValue
         position = device.position.rawValue
         problem = device.problem
+        self.microphone = microphone?.id
       }
     }
     let schema = schemaName("devices")
@@ -88,7 +91,7 @@ struct DevicesCommand: ParsableCommand, Verb {
         event = "added"
         id = added.id
         path = added.path
-        device = Document.Device(added)
+        device = Document.Device(added, microphone: added.microphone)
       case .removed(let removed, let offset):
         event = "removed"
         id = removed
@@ -110,7 +113,11 @@ struct DevicesCommand: ParsableCommand, Verb {
       }
       return .done
     }
-    try Output.document(Document(devices: list.devices.map(Document.Device.init)))
+    try Output.document(
+      Document(
+        devices: list.devices.map {
+          Document.Device($0, microphone: $0.microphone(among: list.devices))
+        }))
     return .done
   }
 

@@ -20,8 +20,9 @@ struct DoctorCommand: ParsableCommand, Verb {
 
       MANUAL
       The checks are versions, devices, permissions, holders (other programs that use a camera),
-      usb, disk, memory, clock, scheduling, codecs and components (optional programs that are
-      missing). The speed of the disk is measured for up to a second, with a temporary file.
+      usb, power (automatic suspension), driver (the settings of uvcvideo), exposure, disk, memory,
+      clock, scheduling, codecs and components (optional programs that are missing). The speed of
+      the disk is measured for up to a second, with a temporary file.
       """)
 
   @Argument(

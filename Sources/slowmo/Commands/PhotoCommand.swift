@@ -40,8 +40,9 @@ struct PhotoCommand: ParsableCommand, Verb {
       compensation, and then restores the one before.
 
       --live also records the 1.5 s before and after the photo. The movie is written next to the
-      photo (Live Photo), and also at the end of a JPEG file (Motion Photo). It has audio if the
-      source has: the synthetic camera and files have, but V4L2 cameras have not yet.
+      photo (Live Photo), and also at the end of a JPEG file (Motion Photo). It has the camera's own
+      audio: that of the microphone of the same USB device, of the synthetic camera or of the played
+      file.
 
       --trigger waits for a trigger, as slowmo record does, and with --repeat for several. Each
       trigger takes one photo, or those of --burst or --bracket. In the example, the triggers are
@@ -103,8 +104,7 @@ struct PhotoCommand: ParsableCommand, Verb {
 
   @Flag(
     help: """
-      Take a Live Photo: a photo with a movie of 3 s around it. The movie of a V4L2 camera has no \
-      audio yet.
+      Take a Live Photo: a photo with a movie of 3 s around it, with the camera's own audio.
       """)
   var live = false
 
@@ -171,6 +171,14 @@ struct PhotoCommand: ParsableCommand, Verb {
     do { _ = try template() } catch let error as CommandError {
       throw ValidationError(error.line)
     }
+  }
+
+  /// Whether the camera's audio is needed, for the movie of a Live Photo or for a trigger.
+  private var usesAudio: Bool {
+    live
+      || trigger.contains {
+        if case .audio = $0 { true } else { false }
+      }
   }
 
   /// The number of photos that one trigger takes.
@@ -240,12 +248,13 @@ struct PhotoCommand: ParsableCommand, Verb {
   private func take(
     from input: DeviceInput, into document: inout PhotoDocument
   ) throws -> CommandError? {
-    let session = CaptureSession(input)
+    let progress = ProgressReporter(writing.progress)
+    let audio = try AudioSource(named: usesAudio ? nil : "none")
+    let session = try audio.session(of: input) { progress.warning($0) }
     let photos = PhotoOutput(encoders: OptionalComponents.current.photoEncoders)
     try session.addOutput(photos)
     if live { try photos.setLivePhotoCaptureEnabled(true) }
     let settings = try settings()
-    let progress = ProgressReporter(writing.progress)
     progress.start(file: output ?? "")
     try session.startRunning()
     defer { session.stopRunning() }
@@ -351,7 +360,7 @@ extension PhotoCommand {
   /// Returns the mode that `--mode` requests or, without it, the largest mode.
   func chooseFormat(of device: CaptureDevice) throws -> CaptureFormat {
     let photo = photoFormat ?? .jpeg
-    if let mode { return try device.format(matching: mode, where: photo.isAvailable) }
+    if mode != nil { return try device.usableFormat(matching: mode, where: photo.isAvailable) }
     let pixels = try device.formats().filter(photo.isAvailable).map { $0.width * $0.height }
     return try device.fastestFormat {
       photo.isAvailable(for: $0) && $0.width * $0.height == pixels.max()

@@ -36,7 +36,7 @@ struct PreviewCommand: ParsableCommand, Verb {
       holds more than one image.
 
       The line of text shows the measured rate, the frames that the counter of the driver skipped,
-      the audio level and the exposure. A V4L2 camera has no audio level without --audio.
+      the audio level and the exposure.
 
       --delay shows frames of that age, from memory. With --speed below 1, the delay grows from zero
       in slow motion. After it has reached --delay, the newest frame is shown again.
@@ -92,8 +92,8 @@ struct PreviewCommand: ParsableCommand, Verb {
 
   @Option(
     help: """
-      Show the level of this microphone, such as hw:1,0; none: no level. Default: the audio of the \
-      synthetic camera or the played file; a V4L2 camera has none yet.
+      Show the level of this microphone, such as hw:1,0; none: no level. Default: the camera's own \
+      audio, such as that of a webcam's microphone.
       """,
     completion: Completions.microphone)
   var audio: String?
@@ -125,10 +125,10 @@ struct PreviewCommand: ParsableCommand, Verb {
     settings.script = try script.map(ScriptedPreviewInput.script)
     let windows = terminal ? nil : try Self.windows(alternative: "use --terminal")
     let device = try CaptureDevice.named(self.device)
-    let format = try chooseFormat(of: device)
+    let format = try device.usableFormat(matching: mode, where: \.isShownAlone)
     let audio = try AudioSource(named: audio)
     let input = try DeviceInput(device: device, format: format)
-    let session = try audio.session(of: input)
+    let session = try audio.session(of: input) { Output.warning($0) }
     let source = try PreviewSource(
       session, delay: delay ?? .zero, speed: speed, isMirrored: mirror, gravity: gravity)
     if audio.isWanted {
@@ -185,11 +185,6 @@ struct PreviewCommand: ParsableCommand, Verb {
     return windows
   }
 
-  private func chooseFormat(of device: CaptureDevice) throws -> CaptureFormat {
-    func isShown(_ format: CaptureFormat) -> Bool { format.isShownAlone }
-    guard let mode else { return try device.fastestFormat(where: isShown) }
-    return try device.format(matching: mode, where: isShown)
-  }
 }
 
 /// The error that ended a session, passed to the thread that reports it.
@@ -226,6 +221,30 @@ final class SessionFailure: Sendable {
 }
 
 extension PreviewGravity: ExpressibleByArgument {}
+
+extension CaptureDevice {
+  /// Returns the fastest mode that a command can use and that matches `--mode`, if it is given.
+  ///
+  /// - Throws: `CommandError` with the reason if the command cannot use the requested mode because
+  ///   its frames depend on others; `MediaError` as `format(matching:)` does.
+  func usableFormat(
+    matching mode: ModeRequest?, where isUsable: (CaptureFormat) -> Bool
+  ) throws -> CaptureFormat {
+    do throws(MediaError) {
+      guard let mode else { return try fastestFormat(where: isUsable) }
+      return try format(matching: mode, where: isUsable)
+    } catch {
+      guard error.code == .noMatchingFormat, let refused = try? format(matching: mode ?? .any),
+        case .codec? = refused.mediaSubType, !refused.isShownAlone, !isUsable(refused)
+      else { throw error }
+      var problem = CommandError(error)
+      problem.message =
+        "the frames of \(refused.id) of \(address) depend on others, and this command decodes each "
+        + "frame alone"
+      throw problem
+    }
+  }
+}
 
 extension CaptureFormat {
   /// Whether each frame can be decoded without other frames.

@@ -37,8 +37,9 @@ struct RecordCommand: ParsableCommand, Verb {
         slowmo record synthetic:640x480@60 -o codes.mov -t 0.5 --metadata codes,faces
 
       AUDIO: --audio takes a microphone by its name in the output of slowmo devices, such as hw:1,0.
-      Without it, the audio of the synthetic camera or of the played file is recorded. A V4L2 camera
-      has no audio of its own yet: choose its microphone with --audio.
+      Without it, the camera's own audio is recorded: that of the microphone of the same USB device,
+      of the synthetic camera or of the played file. If the microphone cannot be used, a warning
+      says why, and the recording has no audio. --audio none records no audio.
 
       CLIPS: A clip contains the frames from --pre before its trigger to --post after it. In the
       example, the trigger is the click in the first frame of the camera, so no frame precedes it.
@@ -103,8 +104,8 @@ struct RecordCommand: ParsableCommand, Verb {
 
   @Option(
     help: """
-      Record this microphone, such as hw:1,0; none: no audio. Default: the audio of the synthetic \
-      camera or the played file; a V4L2 camera has none yet.
+      Record this microphone, such as hw:1,0; none: no audio. Default: the camera's own audio, such \
+      as that of a webcam's microphone.
       """,
     completion: Completions.microphone)
   var audio: String?
@@ -230,7 +231,10 @@ struct RecordCommand: ParsableCommand, Verb {
     }
 
     let input = try DeviceInput(device: device, format: format)
-    let session = try audio.session(of: input)
+    let progress = ProgressReporter(writing.progress)
+    var audioWarnings: [String] = []
+    let session = try audio.session(of: input) { audioWarnings.append($0) }
+    for warning in audioWarnings { progress.warning(warning) }
     let movie = try MovieFileOutput(session: session, settings: settings)
     let window = try windows.map { try RecordPreview(movie, in: session, of: input, $0) }
     let objects = StoredObjects(movie)
@@ -242,7 +246,6 @@ struct RecordCommand: ParsableCommand, Verb {
       return try window.show(while: work)
     }
     Interrupt.onFirst { movie.stop(.signal) }
-    let progress = ProgressReporter(writing.progress)
     let preflight = try movie.preflight()
     for warning in preflight.warnings(for: triggers.isTriggered ? nil : duration) {
       progress.warning(warning)
@@ -256,7 +259,9 @@ struct RecordCommand: ParsableCommand, Verb {
     if triggers.isTriggered {
       let clips = TriggeredRecording(
         output: output, options: triggers, overwrites: writing.overwrite, progress: progress)
-      let (result, replays) = try shown { try clips.record(movie) { window?.note($0) } }
+      let (captured, replays) = try shown { try clips.record(movie) { window?.note($0) } }
+      var result = captured
+      result.warnings += audioWarnings
       let problem = problem(result)
       // If no clip was recorded, the report would be empty, so only the error is reported.
       if let problem, result.clips.isEmpty { throw problem }
@@ -286,7 +291,8 @@ struct RecordCommand: ParsableCommand, Verb {
       let files = SegmentedRecording(
         output: output, options: segments, exec: triggers.exec, overwrites: writing.overwrite,
         progress: progress)
-      let result = try shown { try files.record(movie, update: update) }
+      var result = try shown { try files.record(movie, update: update) }
+      result.take.warnings += audioWarnings
       objects.end(search)
       for warning in (lines?.take() ?? []) + objects.warnings { progress.warning(warning) }
       return try finish(
@@ -294,7 +300,7 @@ struct RecordCommand: ParsableCommand, Verb {
         RecordText.lines(result), tableOf: nil)
     }
     progress.start(file: output)
-    let result = try shown { try movie.record(progress: update) }
+    var result = try shown { try movie.record(progress: update) }
     objects.end(search)
     let commands = triggers.exec.map(ClipCommands.init)
     // If another program replaced the output file, the path now leads to a foreign file. The user's
@@ -303,6 +309,7 @@ struct RecordCommand: ParsableCommand, Verb {
     let warnings =
       (lines?.take() ?? []) + objects.warnings + result.warnings + (commands?.wait() ?? [])
     for warning in warnings { progress.warning(warning) }
+    result.warnings += audioWarnings
     progress.end(file: output)
     return try finish(
       RecordDocument(result, preflight, result.problem.map { CommandError($0) }),
@@ -367,7 +374,7 @@ extension RecordCommand {
     let document = RecordPlanDocument(
       file: output, device: device.address, mode: format.id,
       requestedFps: format.maxFrameRate, codec: codec.defaultValueDescription,
-      audio: audio.microphone?.address)
+      audio: audio.microphone(of: device)?.address)
     if common.json {
       try Output.document(document)
     } else {

@@ -171,7 +171,7 @@ struct ScanCommand: ParsableCommand, Verb {
 
   private func scanDevice(_ recognition: any ObjectRecognition) throws -> ExitStatus {
     let device = try CaptureDevice.named(source)
-    let format = try chooseFormat(of: device)
+    let format = try device.usableFormat(matching: mode, where: \.isShownAlone)
     if writing.dryRun {
       try recognition.check(selection)
       return try plan(nil)
@@ -206,12 +206,6 @@ struct ScanCommand: ParsableCommand, Verb {
       return error.status
     }
     return Interrupt.isRequested && duration != nil ? Interrupt.status : .done
-  }
-
-  private func chooseFormat(of device: CaptureDevice) throws -> CaptureFormat {
-    func isSearched(_ format: CaptureFormat) -> Bool { format.isShownAlone }
-    guard let mode else { return try device.fastestFormat(where: isSearched) }
-    return try device.format(matching: mode, where: isSearched)
   }
 
   private func plan(_ frameCount: Int64?, _ notes: [String] = []) throws -> ExitStatus {

@@ -19,6 +19,10 @@ struct SystemState {
     /// The reason why the device could not be queried; nil if the query succeeded.
     var problem: String?
     var diagnosis = DeviceDiagnosis()
+    /// The name of the driver.
+    var driver = ""
+    /// The manual exposure duration of a camera; nil for automatic exposure.
+    var exposure: MediaTime?
     /// The fastest mode and the resources that recording it needs; nil if the modes could not be
     /// read.
     var fastest: Mode?
@@ -28,6 +32,8 @@ struct SystemState {
   struct Mode {
     var id: String
     var demand: RecordingDemand
+    /// The shortest frame duration; nil if it is unknown.
+    var frameDuration: MediaTime?
   }
 
   /// The disk that contains the directory of the recordings.
@@ -57,6 +63,9 @@ struct SystemState {
   var disk: Disk
   var availableMemory: Int64
   var clock: ClockSource
+  /// Whether the driver of USB cameras delivers damaged frames, instead of dropping them; nil if it is
+  /// not loaded.
+  var deliversDamagedFrames: Bool?
   /// Whether the system allows real-time priority for threads of this user.
   var allowsRealTime: Bool
   var requiredEncoders: [String]
@@ -94,6 +103,10 @@ extension SystemState {
     disk = Disk(measuring: directory)
     availableMemory = Int64(RecordingMemory.availableBytes())
     clock = ClockSource()
+    deliversDamagedFrames = SystemFiles.firstLine(of: "/sys/module/uvcvideo/parameters/nodrop").map
+    {
+      $0 != "0"
+    }
     allowsRealTime = Self.allowsRealTime()
     requiredEncoders = Asset.requiredEncoders
     missingEncoders = Asset.missingEncoders
@@ -128,9 +141,16 @@ extension SystemState.Device {
     isCamera = device.media.contains(.video)
     isHardware = device.kind == .v4l2 || device.kind == .alsa
     problem = device.problem
+    driver = device.driver
     diagnosis = device.diagnosis()
-    if isCamera, problem == nil, let format = try? device.fastestFormat() {
-      fastest = SystemState.Mode(id: format.id, demand: RecordingDemand(format))
+    guard isCamera, problem == nil else { return }
+    if let format = try? device.fastestFormat() {
+      fastest = SystemState.Mode(
+        id: format.id, demand: RecordingDemand(format),
+        frameDuration: format.maxFrameRate.frameDuration)
+    }
+    if let controls = try? CameraControls(device: device), (try? controls.exposureMode) == .custom {
+      exposure = try? controls.exposureDuration
     }
   }
 }
@@ -288,8 +308,9 @@ extension SystemState {
   /// The results of all checks, ordered by the path of a frame from the camera to the disk.
   var checks: [SystemCheck] {
     [
-      versionCheck, deviceCheck, permissionCheck, holderCheck, usbCheck, diskCheck, memoryCheck,
-      clockCheck, schedulingCheck, codecCheck, componentCheck,
+      versionCheck, deviceCheck, permissionCheck, holderCheck, usbCheck, powerCheck, driverCheck,
+      exposureCheck, diskCheck, memoryCheck, clockCheck, schedulingCheck, codecCheck,
+      componentCheck,
     ]
   }
 
@@ -390,8 +411,79 @@ extension SystemState {
             + "lists them")
       }
     }
-    return SystemCheck("usb", found)
+    return SystemCheck("usb", found, advice: sharedBusAdvice(connected))
   }
+
+  /// The advice if isochronous cameras on one bus need more than its capacity together; nil otherwise.
+  private func sharedBusAdvice(_ cameras: [Device]) -> String? {
+    for camera in cameras {
+      guard let link = camera.diagnosis.usb, let budget = link.isochronousBudget else { continue }
+      let sharing = cameras.filter {
+        $0.diagnosis.usb?.bus == link.bus && $0.diagnosis.usb?.isochronousBytesPerSecond != nil
+      }
+      let total = sharing.reduce(0) { $0 + ($1.diagnosis.usb?.isochronousBytesPerSecond ?? 0) }
+      guard sharing.count > 1, total > budget else { continue }
+      return
+        "plug \(sharing.map(\.address).joined(separator: " and ")) into ports of different USB "
+        + "controllers to record with them at once"
+    }
+    return nil
+  }
+
+  private var powerCheck: SystemCheck {
+    let suspended = cameras.filter { $0.diagnosis.usb?.suspensionSwitch != nil }
+    guard let path = suspended.first?.diagnosis.usb?.suspensionSwitch else {
+      return SystemCheck("power", "no camera is suspended while it is unused")
+    }
+    return SystemCheck(
+      "power",
+      "the kernel suspends \(suspended.map(\.address).joined(separator: ", ")) while no program uses "
+        + "it",
+      advice: "if the camera starts slowly or not at all: echo on | sudo tee \(path)")
+  }
+
+  private var driverCheck: SystemCheck {
+    let usbCameras = cameras.filter { $0.driver == "uvcvideo" }
+    guard let deliversDamagedFrames, !usbCameras.isEmpty else {
+      return SystemCheck("driver", "no USB video camera")
+    }
+    let damaged =
+      deliversDamagedFrames
+      ? "uvcvideo delivers damaged frames (nodrop=1), which count as corrupt"
+      : "uvcvideo drops damaged frames (nodrop=0), which count as lost"
+    let coarse = usbCameras.filter { $0.diagnosis.usb?.isochronousBytesPerSecond != nil }
+    guard !coarse.isEmpty else { return SystemCheck("driver", damaged) }
+    return SystemCheck(
+      "driver",
+      "\(damaged); the times of \(coarse.map(\.address).joined(separator: ", ")) may advance in "
+        + "steps of up to 4 ms, because the driver takes them when a transfer completes")
+  }
+
+  private var exposureCheck: SystemCheck {
+    let known = cameras.filter { $0.exposure != nil }
+    for camera in known {
+      guard let exposure = camera.exposure, let mode = camera.fastest,
+        let duration = mode.frameDuration, exposure > duration
+      else { continue }
+      return SystemCheck(
+        "exposure",
+        "\(camera.address) exposes for \(milliseconds(exposure)), longer than a frame of \(mode.id) "
+          + "(\(milliseconds(duration)))",
+        advice: "a recording shortens the exposure if the camera allows it; slowmo controls "
+          + "\(camera.address) shows the exposure")
+    }
+    return SystemCheck(
+      "exposure",
+      known.isEmpty
+        ? "automatic or unknown"
+        : known.map { "\($0.address) exposes for \($0.exposure.map(milliseconds) ?? "")" }
+          .joined(separator: ", "))
+  }
+}
+
+/// Returns a time in milliseconds, for text.
+private func milliseconds(_ time: MediaTime) -> String {
+  "\(decimal(time.doubleValue * 1e3, 3)) ms"
 }
 
 /// Returns a number of bytes in megabytes, for text.

@@ -29,7 +29,7 @@ enum RecordText {
         "trigger: \(mark.source.rawValue) at \(decimal(mark.time.doubleValue, 6)) s, "
           + (mark.frameIndex.map { "frame \($0)" } ?? "before the first frame"))
     }
-    if let audio = report.audio { lines += self.lines(audio) }
+    lines += report.audio.map(self.lines) ?? ["audio: none"]
     lines.append(
       "stopped by \(report.stoppedBy.rawValue), \(report.isPlayable ? "playable" : "not playable")")
     return lines

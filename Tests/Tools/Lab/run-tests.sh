@@ -14,14 +14,17 @@ if ! [ -x "$bundle" ] || ! [ -x "$slowmo" ]; then
 fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+camera=$programs/usb-camera
+Tests/Tools/Lab/UsbCamera/build.sh "$camera"
 # The second vivid device is multi-planar; without it, the multi-planar tests have no node.
 export LAB_VIVID=${LAB_VIVID:-n_devs=2 multiplanar=1,2}
 # The run takes five minutes on two idle cores, and much longer on a busy machine.
 export LAB_TIMEOUT=${LAB_TIMEOUT:-14400}
 # Reading a file for the first time lets the guest's clock run on, so all programs are read
 # beforehand.
-mapfile -t tools < <(type -P aplay arecord bash cat ffmpeg ffprobe grep sh sleep v4l2-ctl)
-read_before=("$bundle" "$slowmo" "${tools[@]}")
+mapfile -t tools < <(
+  type -P aplay arecord bash cat ffmpeg ffprobe grep readlink seq sh sleep v4l2-ctl)
+read_before=("$bundle" "$slowmo" "$camera" "${tools[@]}")
 mapfile -t -O "${#read_before[@]}" read_before < <(
   ldd "${read_before[@]}" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p' | sort -u)
 fork_servers=$PWD/.build/fork-servers
@@ -37,7 +40,9 @@ Tests/Tools/Lab/run.sh "cat ${read_before[*]@Q} >/dev/null
   for program in '$slowmo' ffmpeg ffprobe; do
     FORK_SERVER=\$FORK_SERVERS/\${program##*/} LD_PRELOAD='$fork_servers/fork-server.so' \$program &
   done
-  $mesa SWT_SWIFT_ERROR_BACKTRACING_ENABLED=0 OVERCRANK_FULL='${OVERCRANK_FULL-}' SLOWMO='$slowmo' '$bundle' --testing-library swift-testing \
+  cp '$camera' /tmp/usb-camera
+  export SWT_SWIFT_ERROR_BACKTRACING_ENABLED=0 OVERCRANK_FULL='${OVERCRANK_FULL-}'
+  $mesa SLOWMO='$slowmo' USB_CAMERA=/tmp/usb-camera '$bundle' --testing-library swift-testing \
     --filter 'VividTests|BufferImportTests'" 2>&1 |
   tee "$log"
 if grep -q '^not ok ' "$log" || ! grep -q '^reached the end' "$log"; then

@@ -31,6 +31,10 @@ package final class FileDriver: FrameDriver {
   private let thread = Mutex<BlockingThread?>(nil)
   private let failure = Mutex<MediaError?>(nil)
   private let clock = FrameClock()
+  /// The time of the file in the running stream, or in the last one.
+  private let epoch = FileEpoch()
+  /// The audio of the file; nil for a file without audio.
+  private let knownAudio: FileAudio?
   private let lastDuration = Mutex<Int64?>(nil)
 
   /// Creates a driver for a movie file.
@@ -59,6 +63,7 @@ package final class FileDriver: FrameDriver {
         .invalidData, ClockRestarts.refusal(of: path), recovery: ClockRestarts.recovery)
     }
     corrections = restarts?.corrections
+    knownAudio = FileAudio(path: path, corrections: corrections)
     // A file may declare any frame size, so the size is limited. Larger frames do not fit the
     // buffers and are marked corrupt.
     let (width, height) = (min(max(0, width), Self.limit), min(max(0, height), Self.limit))
@@ -80,10 +85,21 @@ package final class FileDriver: FrameDriver {
   /// The maximum size of a frame, in bytes.
   package var maximumByteCount: Int { queue.bytesPerBuffer }
 
+  /// The audio of the file and its timing; nil for a file without audio.
+  var audio: DeviceInput.Audio? {
+    guard let knownAudio else { return nil }
+    return (
+      knownAudio, { [epoch] in epoch.microseconds(of: knownAudio) },
+      { [epoch] in epoch.isRunning ? epoch.microseconds(of: knownAudio) : 0 },
+      pace == .maximum ? clock : nil
+    )
+  }
+
   package func start(keeping held: [Int]) throws(MediaError) {
     isStopping.store(false, ordering: .relaxed)
     failure.withLock { $0 = nil }
     lastDuration.withLock { $0 = nil }
+    epoch.end()
     queue.restart(keeping: held)
     // The time of the first frame is fixed before it is decoded. Even if decoding takes long, the
     // frames after it are on time.
@@ -131,6 +147,7 @@ package final class FileDriver: FrameDriver {
   package func stop() {
     isStopping.store(true, ordering: .releasing)
     thread.withLock { $0.take() }?.join()
+    epoch.end()
   }
 
   private func play(from base: Int64) throws(CallFailure) {
@@ -140,7 +157,7 @@ package final class FileDriver: FrameDriver {
       throw CallFailure("find a video track in", path, code: -22)
     }
     var player = Player(
-      base: base, timeBase: track.timeBase, queue: queue, pace: pace)
+      base: base, timeBase: track.timeBase, queue: queue, pace: pace, clock: clock, epoch: epoch)
     switch layout {
     case .mjpeg, .h264:
       var annexB: BitstreamFilter?
@@ -185,14 +202,24 @@ private struct Player {
   let timeBase: Rational
   let queue: SoftwareBufferQueue
   let pace: Pace
+  let clock: FrameClock
+  let epoch: FileEpoch
   private var sequence: UInt32 = 0
   private var overruns: UInt32 = 0
   private var firstTicks: Int64?
+  /// The time of the last frame in microseconds.
+  private var lastTime: Int64
   /// The duration of the last delivered frame in microseconds, or nil if the file defines none.
   private(set) var lastDuration: Int64?
 
-  init(base: Int64, timeBase: Rational, queue: SoftwareBufferQueue, pace: Pace) {
+  init(
+    base: Int64, timeBase: Rational, queue: SoftwareBufferQueue, pace: Pace, clock: FrameClock,
+    epoch: FileEpoch
+  ) {
     self.base = base
+    lastTime = base
+    self.clock = clock
+    self.epoch = epoch
     self.timeBase = timeBase
     self.queue = queue
     self.pace = pace
@@ -206,12 +233,16 @@ private struct Player {
     isStopping: borrowing Atomic<Bool>
   ) -> Bool {
     let first = firstTicks ?? ticks
+    if firstTicks == nil { epoch.begin(base &- (microseconds(ticks) ?? 0)) }
     firstTicks = first
     // The times in a damaged file may overflow during the conversion. A frame with such a time gets
     // the time of the first frame.
     let due = base &+ max(0, microseconds(ticks &- first) ?? 0)
     lastDuration = microseconds(duration).flatMap { $0 > 0 ? $0 : nil }
-    defer { sequence &+= 1 }
+    defer {
+      sequence &+= 1
+      lastTime = due
+    }
     var free: Int?
     switch pace {
     case .realTime:
@@ -222,6 +253,11 @@ private struct Player {
       }
       free = queue.takeFree()
     case .maximum:
+      while clock.isAheadOfAudio(atMicroseconds: due, period: due &- lastTime),
+        !isStopping.load(ordering: .acquiring)
+      {
+        MonotonicClock.pause()
+      }
       free = queue.waitForFree { isStopping.load(ordering: .acquiring) }
     }
     let isAlive = !isStopping.load(ordering: .acquiring)
@@ -247,5 +283,27 @@ private struct Player {
   private func microseconds(_ ticks: Int64) -> Int64? {
     try? MediaTime(Rational(ticks) * timeBase)
       .converted(to: 1_000_000, rounding: .halfAwayFromZero).value
+  }
+}
+
+/// The relation between the times of a file and those of the driver that plays it.
+final class FileEpoch: Sendable {
+  private let state = Mutex<(microseconds: Int64?, isRunning: Bool)>((nil, false))
+
+  /// Whether frames are being delivered.
+  var isRunning: Bool { state.withLock { $0.isRunning } }
+
+  /// Begins a stream.
+  ///
+  /// - Parameter microseconds: The driver time of time zero of the file.
+  func begin(_ microseconds: Int64) { state.withLock { $0 = (microseconds, true) } }
+
+  /// Ends a stream, whose times stay known.
+  func end() { state.withLock { $0.isRunning = false } }
+
+  /// The driver time of the first sample of the file's audio, in microseconds; 0 before the first
+  /// frame.
+  func microseconds(of audio: FileAudio) -> Int64 {
+    state.withLock { $0.microseconds.map { $0 &+ audio.startMicroseconds } ?? 0 }
   }
 }

@@ -43,6 +43,21 @@ public final class MicrophoneInput: CapturingInput {
       device: device, driver: try ALSADriver(Self.node(of: device), wanted), canReopen: true)
   }
 
+  /// Opens the microphone of a camera: that of the same USB device.
+  ///
+  /// The stream is started and stopped once, so that a microphone that cannot stream fails here, and
+  /// not when a session with the camera starts.
+  ///
+  /// - Returns: Nil if the camera has no microphone of its own.
+  /// - Throws: `MediaError` as ``init(device:format:)`` does, or the error of the stream.
+  public convenience init?(ofCamera camera: CaptureDevice) throws(MediaError) {
+    guard let device = camera.microphone else { return nil }
+    let driver = try ALSADriver(Self.node(of: device), device.preferredAudioFormat())
+    try driver.start()
+    driver.stop()
+    self.init(device: device, driver: driver, canReopen: true)
+  }
+
   /// Creates an input from a device and a custom driver.
   package convenience init(device: CaptureDevice, driver: any AudioDriver) {
     self.init(device: device, driver: driver, canReopen: false)

@@ -70,3 +70,21 @@ package struct SyntheticAudio: Sendable {
     return rest / periodScale
   }
 }
+
+extension SyntheticAudio: KnownAudio {
+  package var sampleRate: Int { Self.sampleRate }
+  package var channelCount: Int { Self.channelCount }
+
+  package func makeReader() -> any KnownAudioReader { Reader(self) }
+
+  private final class Reader: KnownAudioReader {
+    private let audio: SyntheticAudio
+    var end: Int64? { nil }
+
+    init(_ audio: SyntheticAudio) { self.audio = audio }
+
+    func read(_ count: Int, from start: Int64, into target: UnsafeMutablePointer<Float>) {
+      for index in 0..<count { target[index] = audio.sample(start + Int64(index)) }
+    }
+  }
+}

@@ -4,14 +4,14 @@ import OvercrankDeviceDiscovery
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// The driver for the synthetic camera's audio.
+/// The driver for the audio of a simulated camera.
 ///
 /// If frames are delivered in real time, so is the audio. Otherwise audio follows the clock of the
 /// frames, and frames and audio wait for each other.
-final class SyntheticAudioDriver: AudioDriver {
-  let format = AudioFormat(
-    .float, sampleRate: SyntheticAudio.sampleRate, channelCount: SyntheticAudio.channelCount)
-  private let source: SyntheticAudio
+final class KnownAudioDriver: AudioDriver {
+  let format: AudioFormat
+  /// Used only by the capture thread.
+  private nonisolated(unsafe) let reader: any KnownAudioReader
   /// Returns the time of sample 0, in microseconds of the capture clock, or 0 while it is unknown.
   private let epoch: @Sendable () -> Int64
   private let frameClock: FrameClock?
@@ -21,9 +21,11 @@ final class SyntheticAudioDriver: AudioDriver {
   private nonisolated(unsafe) var next: Int64?
 
   init(
-    _ source: SyntheticAudio, epoch: @escaping @Sendable () -> Int64, frameClock: FrameClock?
+    _ source: any KnownAudio, epoch: @escaping @Sendable () -> Int64, frameClock: FrameClock?
   ) {
-    self.source = source
+    format = AudioFormat(
+      .float, sampleRate: source.sampleRate, channelCount: source.channelCount)
+    reader = source.makeReader()
     self.epoch = epoch
     self.frameClock = frameClock
   }
@@ -41,8 +43,8 @@ final class SyntheticAudioDriver: AudioDriver {
   func read(
     into memory: UnsafeMutableRawBufferPointer, timeoutMilliseconds: Int32
   ) throws(MediaError) -> AudioReading {
-    let (rate, epoch) = (Int64(SyntheticAudio.sampleRate), self.epoch())
-    guard epoch > 0 else {
+    let (rate, epoch) = (Int64(format.sampleRate), self.epoch())
+    guard epoch > 0, let start = memory.baseAddress else {
       MonotonicClock.pause()
       return .none
     }
@@ -66,14 +68,9 @@ final class SyntheticAudioDriver: AudioDriver {
       }
       MonotonicClock.sleep(untilMicroseconds: end)
     }
-    var position = 0
-    for number in first..<first + count {
-      for _ in 0..<SyntheticAudio.channelCount {
-        let bits = source.sample(number).bitPattern.littleEndian
-        memory.storeBytes(of: bits, toByteOffset: position, as: UInt32.self)
-        position += MemoryLayout<UInt32>.size
-      }
-    }
+    let samples = start.bindMemory(
+      to: Float.self, capacity: Int(count) * format.channelCount)
+    reader.read(Int(count), from: first, into: samples)
     next = first + count
     return .samples(
       count: Int(count), SampleStamp(sample: Int(count), nanoseconds: end * 1_000))

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+import OvercrankMediaCore
+
+/// The audio of a movie file that is played as a camera.
+///
+/// Sample 0 is the first sample of the file's preferred audio track.
+struct FileAudio: KnownAudio {
+  let sampleRate: Int
+  let channelCount: Int
+  /// The time of sample 0 in the file, in microseconds.
+  let startMicroseconds: Int64
+  /// The time of sample 0 in the file, in samples.
+  private let firstSample: Int64
+  private let path: String
+  private let corrections: TimeCorrections?
+
+  /// Opens the audio of a file, and returns nil for a file without audio that can be decoded.
+  ///
+  /// - Parameters:
+  ///   - path: The path of the file.
+  ///   - corrections: The corrections of a clock that restarts; nil for any other file.
+  init?(path: String, corrections: TimeCorrections?) {
+    do throws(CallFailure) {
+      let decoder = try FileAudioDecoder(path: path, corrections: corrections)
+      guard let block = try decoder.nextBlock(), block.rate > 0 else { return nil }
+      sampleRate = block.rate
+      channelCount = block.samples.count
+      startMicroseconds = block.time(inUnitsOf: 1_000_000) ?? 0
+      firstSample = block.time(inUnitsOf: block.rate) ?? 0
+    } catch { return nil }
+    self.path = path
+    self.corrections = corrections
+  }
+
+  func makeReader() -> any KnownAudioReader { FileAudioReader(self) }
+
+  fileprivate func open() throws(CallFailure) -> FileAudioDecoder {
+    try FileAudioDecoder(path: path, corrections: corrections)
+  }
+
+  /// The index of a block's first sample, according to the time of the block.
+  fileprivate func index(of block: FileAudioBlock) -> Int64? {
+    block.time(inUnitsOf: sampleRate).map { $0 &- firstSample }
+  }
+}
+
+/// A decoded block of samples, an array for each channel.
+private struct FileAudioBlock {
+  let samples: [[Float]]
+  let rate: Int
+  /// The time of the first sample in units of `timeBase`; nil if the file states none.
+  let ticks: Int64?
+  let timeBase: Rational
+
+  /// The time of the first sample, rounded to units of a fraction of a second.
+  func time(inUnitsOf unitsPerSecond: Int) -> Int64? {
+    guard let ticks, let scale = Int32(exactly: unitsPerSecond) else { return nil }
+    return try? MediaTime(Rational(ticks) * timeBase)
+      .converted(to: scale, rounding: .halfAwayFromZero).value
+  }
+}
+
+/// Decodes the audio track of a file from its start.
+private final class FileAudioDecoder {
+  private var demuxer: Demuxer
+  private var decoder: Decoder
+  private let track: TrackFormat
+  private var isAtEnd = false
+
+  init(path: String, corrections: TimeCorrections?) throws(CallFailure) {
+    var demuxer = try Demuxer(opening: path)
+    demuxer.corrections = corrections
+    guard
+      let track = demuxer.tracks.preferred(where: {
+        $0.kind == .audio && $0.parameters.hasDecoder
+      })
+    else { throw CallFailure("find an audio track in", path, code: -22) }
+    decoder = try Decoder(
+      parameters: track.parameters, subject: path, timeBase: track.timeBase, threadCount: 1)
+    self.track = track
+    self.demuxer = demuxer
+  }
+
+  func nextBlock() throws(CallFailure) -> FileAudioBlock? {
+    while true {
+      if let frame = try decoder.nextFrame() {
+        guard let samples = frame.samples(), samples.first?.isEmpty == false else { continue }
+        return FileAudioBlock(
+          samples: samples, rate: frame.sampleRate, ticks: frame.pts, timeBase: track.timeBase)
+      }
+      guard !isAtEnd else { return nil }
+      let packet = try demuxer.nextPacket()
+      isAtEnd = packet == nil
+      guard packet == nil || packet?.trackIndex == track.index else { continue }
+      try decoder.send(packet)
+    }
+  }
+}
+
+/// Reads the audio of a file block by block.
+private final class FileAudioReader: KnownAudioReader {
+  private let audio: FileAudio
+  private var decoder: FileAudioDecoder?
+  private var block: [[Float]] = []
+  /// The index of the first sample in the block.
+  private var blockStart: Int64 = 0
+  /// The index of the first sample that can be read without a restart, which is the end of the block
+  /// before this one.
+  private var start: Int64 = 0
+  private(set) var end: Int64?
+
+  /// The greatest deviation of a block's time that is taken for rounding, in seconds: 1/200.
+  private static let roundingShare: Int64 = 200
+  /// The longest gap that the times of blocks may show, in seconds.
+  private static let longestGap: Int64 = 60
+
+  init(_ audio: FileAudio) { self.audio = audio }
+
+  private var blockEnd: Int64 { blockStart + Int64(block.first?.count ?? 0) }
+
+  func read(_ count: Int, from first: Int64, into target: UnsafeMutablePointer<Float>) {
+    let last = first + Int64(count)
+    target.update(repeating: 0, count: count * audio.channelCount)
+    var position = max(0, first)
+    if position < start { restart() }
+    while position < last, position < end ?? .max {
+      guard position < blockEnd else {
+        advance()
+        continue
+      }
+      position = max(position, blockStart)
+      let stop = min(last, blockEnd)
+      guard position < stop else { break }
+      for sample in position..<stop {
+        for channel in block.indices {
+          target[Int(sample - first) * audio.channelCount + channel] =
+            block[channel][Int(sample - blockStart)]
+        }
+      }
+      position = stop
+    }
+  }
+
+  private func restart() {
+    decoder = nil
+    block = []
+    (start, blockStart) = (0, 0)
+  }
+
+  /// Decodes the next block.
+  ///
+  /// Audio that cannot be decoded any further ends there.
+  private func advance() {
+    let before = blockEnd
+    do throws(CallFailure) {
+      if decoder == nil { decoder = try audio.open() }
+      guard let next = try decoder?.nextBlock(), next.rate == audio.sampleRate,
+        next.samples.count == audio.channelCount
+      else {
+        end = before
+        return
+      }
+      let rate = Int64(audio.sampleRate)
+      let stated = audio.index(of: next) ?? before
+      let isContinuous =
+        abs(stated - before) <= rate / Self.roundingShare
+        || stated - before > rate * Self.longestGap
+      block = next.samples
+      start = before
+      blockStart = isContinuous ? before : stated
+    } catch { end = before }
+  }
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import OvercrankAssets
+import OvercrankCapture
+import OvercrankDeviceDiscovery
+import TestSupport
+import Testing
+
+extension VividTests {
+  /// Takes of an emulated USB camera with the kernel's own driver, compared with the camera's log.
+  @Suite(.enabled(if: UsbCamera.isPresent, UsbCamera.whyNot))
+  struct Usb {
+    private func file(_ name: String) -> String { "\(Vivid.directory)/usb-\(name).mov" }
+
+    private static let rates =
+      RunSize.isFull
+      ? [50, 60, 90, 100, 120, 150, 187, 200, 210, 240, 260, 300, 330, 480] : [120, 240, 300, 480]
+
+    @Test(arguments: rates, [false, true])
+    func `No frame is lost at any rate`(rate: Int, isBulk: Bool) async throws {
+      let ppm = rate % 20 == 0 ? 300 : -300
+      let camera = UsbCamera(isBulk: isBulk, rate: rate, ppm: ppm)
+      let take = try await camera.record(seconds: 2, file: file("rate"))
+      let ledger = try Vivid.ledger(take.document)
+      Vivid.expectSum(ledger)
+      #expect(take.overruns.isEmpty)
+      #expect(ledger["stored"] == ledger["expected"], "\(ledger)")
+      let measured = try #require(take.document["measured_fps_value"] as? Double)
+      let (first, last) = (try #require(take.frames.first), try #require(take.frames.last))
+      let trueRate =
+        Double(take.frames.count - 1) * 1e6 / Double(last.microseconds - first.microseconds)
+      let quantum = (take.document["timestamp_quantum_ns"] as? Int).map { Double($0) * 1e-9 } ?? 0
+      print(
+        "usb: \(rate) fps, bulk \(isBulk): measured \(measured), true \(trueRate), step \(quantum)")
+      #expect(abs(measured / trueRate - 1) <= max(0.0002, quantum / 2))
+      if !isBulk, rate == 240 { #expect(abs(quantum - 0.004) < 0.000_1) }
+      if isBulk { #expect(quantum == 0) }
+    }
+
+    /// The faults of one take, with the number of frames that are missing or damaged through each.
+    private static let isochronousFaults = [
+      ("skip", 1), ("packets:3", 1), ("error-bit:3", 1), ("silent:3", 1), ("truncate", 1),
+      ("stuck", 1), ("no-end", 0), ("mute", 2), ("all-packets", 3), ("header", 1), ("oversize", 1),
+    ]
+    private static let bulkFaults = [
+      ("skip", 1), ("error-bit", 1), ("truncate", 1), ("stuck", 1), ("late:30", 0),
+    ]
+
+    @Test(arguments: [false, true], [false, true])
+    func `Losses equal the log of the camera`(isBulk: Bool, deliversDamaged: Bool) async throws {
+      let faults = isBulk ? Self.bulkFaults : Self.isochronousFaults
+      // The verification of the rate takes the first frames.
+      let places = faults.indices.map { 300 + $0 * 100 }
+      let rate = isBulk ? 120 : 210
+      var camera = UsbCamera(isBulk: isBulk, rate: rate, deliversDamaged: deliversDamaged)
+      for (place, fault) in zip(places, faults) { camera.faults[place] = fault.0 }
+      let seconds = Double(places[places.count - 1] + 100) / Double(rate)
+      let take = try await camera.record(seconds: seconds, file: file("faults"))
+      let ledger = try Vivid.ledger(take.document)
+      print("usb: bulk \(isBulk), nodrop \(deliversDamaged): \(ledger.sorted { $0.key < $1.key })")
+      Vivid.expectSum(ledger)
+      for (place, (fault, count)) in zip(places, faults) {
+        let found = try take.missing(after: place, within: 90, rate: rate)
+        let overruns = take.overruns.count { $0 > place && $0 < place + 90 }
+        #expect(found == count + overruns, "\(fault)")
+      }
+      let expected = Int64(faults.reduce(take.overruns.count) { $0 + $1.1 })
+      #expect((ledger["expected"] ?? 0) - (ledger["stored"] ?? 0) == expected, "\(ledger)")
+    }
+
+    /// The faults of isochronous frames that are drawn at random, with the frames that each costs.
+    private static let randomFaults: [(name: String, hasCount: Bool, cost: Int)] = [
+      ("skip", false, 1), ("packets", true, 1), ("error-bit", true, 1), ("silent", true, 1),
+      ("truncate", false, 1), ("stuck", false, 1), ("no-end", false, 0), ("mute", false, 2),
+      ("all-packets", false, 3), ("header", false, 1),
+    ]
+
+    @Test(arguments: 0..<(RunSize.isFull ? 100 : 2))
+    func `Random losses equal the log of the camera`(seed: Int) async throws {
+      var random = SeededGenerator(seed: UInt64(seed) + 640)
+      var camera = UsbCamera(rate: [150, 210, 330].randomElement(using: &random) ?? 210)
+      camera.deliversDamaged = Bool.random(using: &random)
+      camera.ppm = Int.random(in: -300...300, using: &random)
+      var (place, expected, names) = (300, 0, [String]())
+      for _ in 0..<8 {
+        guard let fault = Self.randomFaults.randomElement(using: &random) else { continue }
+        let count = fault.hasCount ? ":\(Int.random(in: 1...6, using: &random))" : ""
+        camera.faults[place] = fault.name + count
+        expected += fault.cost
+        names.append("\(place):\(fault.name)\(count)")
+        place += Int.random(in: 60...130, using: &random)
+      }
+      let take = try await camera.record(
+        seconds: Double(place + 60) / Double(camera.rate), file: file("random"))
+      let ledger = try Vivid.ledger(take.document)
+      Vivid.expectSum(ledger)
+      let missing = (ledger["expected"] ?? 0) - (ledger["stored"] ?? 0)
+      #expect(
+        missing == Int64(expected + take.overruns.count),
+        "\(camera.rate) fps, nodrop \(camera.deliversDamaged): \(names), \(ledger)")
+    }
+
+    @Test func `A failed transfer costs at most two frames`() async throws {
+      var camera = UsbCamera()
+      camera.faults[200] = "urb:71"
+      let take = try await camera.record(seconds: 2, file: file("transfer"))
+      let ledger = try Vivid.ledger(take.document)
+      Vivid.expectSum(ledger)
+      #expect((ledger["expected"] ?? 0) - (ledger["stored"] ?? 0) <= 2, "\(ledger)")
+      #expect((475...485).contains(ledger["expected"] ?? 0))
+    }
+
+    @Test func `Each USB camera has its own microphone`() async throws {
+      func devices(_ serials: [String?]) async throws -> [[String: Any]] {
+        let listed = try await UsbCamera.withPlugged(
+          serials.map { serial in
+            var camera = UsbCamera()
+            camera.serial = serial
+            return camera
+          }, logs: serials.indices.map { "/tmp/usb-\($0).log" },
+          script: "\"$1\" devices --json", arguments: [slowmoPath])
+        #expect(listed.status == 0, "\(listed.errors)")
+        let all = try #require(try listed.document()["devices"] as? [[String: Any]])
+        return all.filter { ($0["name"] as? String)?.hasPrefix("Emulated") == true }
+      }
+      let known = try await devices(["A1", "B2"])
+      let ids = known.compactMap { $0["id"] as? String }
+      print("usb: ids \(ids)")
+      let names = ["A1", "B2"].map { "usb-Overcrank_Emulated_Camera_\($0)" }
+      #expect(Set(ids) == Set(names + names.map { "\($0)-02-pcm0" }))
+      #expect(known.allSatisfy { $0["device_type"] as? String == "external" })
+      for camera in known where camera["media"] as? [String] == ["video"] {
+        #expect(camera["microphone"] as? String == "\(camera["id"] ?? "")-02-pcm0")
+      }
+      // Without serial numbers, only the ports differ.
+      let equal = try await devices([nil, nil])
+      let microphones = equal.filter { $0["media"] as? [String] == ["audio"] }
+      #expect(
+        Set(microphones.compactMap { $0["id"] as? String })
+          == Set((1...2).map { "usb-Overcrank_Emulated_Camera-02-pcm0-1-\($0):1.2" }))
+    }
+
+    /// The take starts while another program records from the microphone, or as a user who may not
+    /// open it.
+    @Test(arguments: [
+      ("arecord -q -D hw:$card,0 -f dat /dev/null & holder=$!; sleep 0.5", "", "busy"),
+      (
+        "chmod 666 ${nodes[0]}", "setpriv --reuid=nobody --regid=nogroup --clear-groups",
+        "permission"
+      ),
+    ])
+    func `A microphone that cannot be used costs a warning`(
+      before: String, wrapper: String, reason: String
+    ) async throws {
+      let path = file("silent-\(reason)")
+      let finished = try await UsbCamera.withPlugged(
+        [UsbCamera()], logs: ["\(path).log"],
+        script: """
+          card=$(sed -n 's/^ *\\([0-9]*\\) .*Emulated.*/\\1/p' /proc/asound/cards | head -n 1)
+          slowmo=$1 file=$2 holder=
+          rm -f "$file"
+          \(before)
+          \(wrapper) "$slowmo" record "${nodes[0]}" -o "$file" --json --progress none \\
+            --mode 640x480@120/mjpg -t 1
+          status=$?
+          [ -z "$holder" ] || kill $holder
+          (exit $status)
+          """, arguments: [slowmoPath, path])
+      #expect(finished.status == 0, "\(finished.errors)")
+      let document = try finished.document()
+      #expect(document["audio"] is NSNull)
+      let warnings = try #require(document["warnings"] as? [String])
+      print("usb: \(warnings)")
+      #expect(warnings.contains { $0.contains("microphone") && $0.lowercased().contains(reason) })
+      let ledger = try Vivid.ledger(document)
+      #expect(ledger["stored"] == ledger["expected"], "\(ledger)")
+    }
+
+    @Test func `A Live Photo of a USB camera has audio`() async throws {
+      let path = "/tmp/usb-live"
+      let finished = try await UsbCamera.withPlugged(
+        [UsbCamera()], logs: ["\(path).log"],
+        script: """
+          "$1" photo "${nodes[0]}" -o "$2.jpg" --live --mode 640x480@120/mjpg -y >/dev/null &&
+            "$1" info "$2.mov" --json
+          """, arguments: [slowmoPath, path])
+      #expect(finished.status == 0, "\(finished.errors)")
+      let audio = try #require(try finished.document()["audio"] as? [String: Any])
+      #expect((audio["sample_count"] as? Int ?? 0) > 120_000, "\(audio)")
+    }
+
+    @Test(arguments: [0, 500])
+    func `Automatic exposure is adjusting while its value changes`(
+      milliseconds: Int
+    ) async throws {
+      var camera = UsbCamera()
+      // Without this option, the driver keeps the first value that it read.
+      if milliseconds > 0 { camera.options = ["--adjust", "\(milliseconds)"] }
+      let (ready, done) = ("/tmp/usb-ready", "/tmp/usb-done")
+      for file in [ready, done] { try? FileManager.default.removeItem(atPath: file) }
+      async let plugged = UsbCamera.withPlugged(
+        [camera], logs: ["/tmp/usb-adjust.log"],
+        script: """
+          echo ${nodes[0]} >$1.part && mv $1.part $1
+          until [ -e $2 ]; do sleep 0.1; done
+          """, arguments: [ready, done])
+      defer { _ = FileManager.default.createFile(atPath: done, contents: nil) }
+      _ = try await run("sh", ["-c", "until [ -e $1 ]; do sleep 0.1; done", "sh", ready])
+      var answers: [Bool?] = []
+      do {
+        let node = try String(contentsOfFile: ready, encoding: .utf8)
+        let controls = try CameraControls(
+          device: try CaptureDevice.named(node.trimmingCharacters(in: .whitespacesAndNewlines)))
+        for _ in 0..<10 { answers.append(try controls.isAdjustingExposure) }
+      }
+      _ = FileManager.default.createFile(atPath: done, contents: nil)
+      #expect(try await plugged.status == 0)
+      print("usb: adjusting for \(milliseconds) ms: \(answers.map { $0.map { "\($0)" } ?? "nil" })")
+      if milliseconds == 0 {
+        #expect(answers.allSatisfy { $0 == nil })
+      } else {
+        #expect(answers.first == true && answers.last == false)
+      }
+    }
+
+    private static let audioCases =
+      RunSize.isFull ? (0..<10).flatMap { [($0, false), ($0, true)] } : [(0, false), (0, true)]
+
+    /// The microphone clicks at each whole second, and the log has the time of each frame.
+    @Test(arguments: audioCases)
+    func `The microphone of a camera is recorded in sync`(number: Int, isBulk: Bool) async throws {
+      var camera = UsbCamera(isBulk: isBulk, rate: 240, audioPPM: number % 2 == 0 ? 200 : -200)
+      camera.audio = nil
+      let path = file("audio")
+      let take = try await camera.record(seconds: 3, file: path, more: ["--audio-codec", "pcm"])
+      let audio = try #require(take.document["audio"] as? [String: Any])
+      let quantum = (take.document["timestamp_quantum_ns"] as? Int).map { Double($0) * 1e-9 } ?? 0
+      print("usb: \(audio), step \(quantum)")
+      #expect((audio["device"] as? String)?.hasPrefix("hw:") == true)
+      let rate = try #require(audio["sample_rate"] as? Int)
+      let (samples, duration) = (audio["samples"] as? Int, take.document["duration_ns"] as? Int)
+      #expect(abs((samples ?? 0) - (duration ?? 0) * (rate / 1_000) / 1_000_000) <= 1)
+      let asset = try Asset(path: path)
+      var reader = try AudioReader(asset)
+      let levels = try reader.samples(from: 0, count: samples ?? 0)[0]
+      // The first loud sample of each click; a resampler rings before it.
+      var clicks: [Double] = []
+      for (index, level) in levels.enumerated() where level > 0.25 {
+        if let last = clicks.last, Double(index) / Double(rate) - last < 0.5 { continue }
+        clicks.append(Double(index) / Double(rate))
+      }
+      #expect((2...4).contains(clicks.count), "\(clicks)")
+      let ledger = try Vivid.ledger(take.document)
+      #expect(ledger["stored"] == ledger["expected"], "\(ledger)")
+      let start = Double(take.frames[0].microseconds) * 1e-6
+      for click in clicks {
+        let error = start + click - (start + click).rounded()
+        print("usb: click at \(click) s, \(error * 1e3) ms late")
+        #expect(abs(error) <= 0.005 + quantum)
+      }
+    }
+  }
+}
