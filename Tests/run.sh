@@ -128,7 +128,18 @@ step_build() {
 
 step_docs() { python3 Tests/check-docs.py "$programs" --self-test; }
 
+# start_fork_servers DIRECTORY PROGRAM...: from here on, `run` of TestSupport starts these programs faster.
+start_fork_servers() {
+  export FORK_SERVERS=$1
+  Tests/Tools/ForkServer/build.sh "$1"
+  local program
+  for program in "${@:2}"; do
+    FORK_SERVER=$1/${program##*/} LD_PRELOAD=$1/fork-server.so "$program" </dev/null &
+  done
+}
+
 step_units() {
+  start_fork_servers "$work/fork-servers" "$programs/slowmo" ffmpeg ffprobe
   # A few at a time: each is by itself what it is beside a thousand others, and cameras keep their pace.
   OTIO_PYTHON=$otio_python "$programs/OvercrankPackageTests.xctest" \
     --testing-library swift-testing --experimental-maximum-parallelization-width 12

@@ -32,8 +32,13 @@ package struct Finished: Sendable {
 package func run(
   _ program: String, _ arguments: [String], in directory: String? = nil
 ) async throws -> Finished {
-  let executable: Executable =
-    program.contains("/") ? .path(FilePath(program)) : .name(program)
+  var executable: Executable = program.contains("/") ? .path(FilePath(program)) : .name(program)
+  var arguments = arguments
+  if let forkServers, [slowmoPath, "ffmpeg", "ffprobe"].contains(program) {
+    executable = .path(FilePath("\(forkServers)/client"))
+    let name = program.split(separator: "/").last ?? ""
+    arguments = ["\(forkServers)/\(name)", program] + arguments
+  }
   let result = try await Subprocess.run(
     executable, arguments: Arguments(arguments),
     workingDirectory: directory.map { FilePath($0) }, output: .string(limit: 64 << 20),
@@ -46,6 +51,9 @@ package func run(
   return Finished(
     status: status, output: result.standardOutput, errors: result.standardError)
 }
+
+/// The directory of the fork servers, from which programs start faster; see `Tests/Tools/ForkServer`.
+private let forkServers = ProcessInfo.processInfo.environment["FORK_SERVERS"]
 
 /// The top directory of the checkout.
 package let checkout = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

@@ -22,16 +22,27 @@ export LAB_VIVID=${LAB_VIVID:-n_devs=2 multiplanar=1,2}
 export LAB_TIMEOUT=${LAB_TIMEOUT:-14400}
 # Reading a file for the first time lets the guest's clock run on, so all programs are read
 # beforehand.
-mapfile -t tools < <(type -P aplay arecord bash cat ffprobe grep readlink seq sh sleep v4l2-ctl)
+mapfile -t tools < <(
+  type -P aplay arecord bash cat ffmpeg ffprobe grep readlink seq sh sleep v4l2-ctl)
 read_before=("$bundle" "$slowmo" "$camera" "${tools[@]}")
 mapfile -t -O "${#read_before[@]}" read_before < <(
   ldd "${read_before[@]}" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p' | sort -u)
+fork_servers=$PWD/.build/fork-servers
+Tests/Tools/ForkServer/build.sh "$fork_servers"
+read_before+=("$fork_servers"/*)
 # Only the tests get the other Mesa; the programs that they call draw nothing.
 mesa=$(Tests/Tools/Lab/fetch-mesa.sh)
 Tests/Tools/Lab/run.sh "cat ${read_before[*]@Q} >/dev/null
   bash Tests/Tools/Lab/selftest-guest.sh '$PWD'
+  export FORK_SERVERS=/tmp/fork-servers
+  mkdir \$FORK_SERVERS
+  cp '$fork_servers/client' \$FORK_SERVERS
+  for program in '$slowmo' ffmpeg ffprobe; do
+    FORK_SERVER=\$FORK_SERVERS/\${program##*/} LD_PRELOAD='$fork_servers/fork-server.so' \$program &
+  done
   cp '$camera' /tmp/usb-camera
-  $mesa SWT_SWIFT_ERROR_BACKTRACING_ENABLED=0 OVERCRANK_FULL='${OVERCRANK_FULL-}' SLOWMO='$slowmo' USB_CAMERA=/tmp/usb-camera '$bundle' --testing-library swift-testing \
+  export SWT_SWIFT_ERROR_BACKTRACING_ENABLED=0 OVERCRANK_FULL='${OVERCRANK_FULL-}'
+  $mesa SLOWMO='$slowmo' USB_CAMERA=/tmp/usb-camera '$bundle' --testing-library swift-testing \
     --filter 'VividTests|BufferImportTests'" 2>&1 |
   tee "$log"
 if grep -q '^not ok ' "$log" || ! grep -q '^reached the end' "$log"; then

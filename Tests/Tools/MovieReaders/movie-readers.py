@@ -15,6 +15,7 @@ import http.server
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -170,9 +171,9 @@ def vlc(movie):
         command = ["runuser", "-u", "nobody", "--", "env", f"HOME={movie.path.parent}/home"] + command
     found = run(*command)
     complaints = [] if found.returncode == 0 else [f"exit code {found.returncode}"]
-    if "Received first picture" not in found.stderr:
-        complaints.append("no picture")
-    # Its other warnings tell what an index contains, for files of every program.
+    if not re.search(r"Received first \w+", found.stderr):
+        complaints.append("no frame")
+    # Its other warnings are about an index, for files of every program.
     complaints += [line for line in found.stderr.splitlines() if "will be disabled" in line]
     # There is no sound card, no D-Bus and no display.
     return complaints + [line for line in found.stderr.splitlines() if " error: " in line and not any(
