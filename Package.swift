@@ -87,6 +87,8 @@ let package = Package(
 
     // Values of time, which every module below may import.
     .module("MediaCore", with: [.logging]),
+    // Points, sizes, rectangles, colors, luma and the dot font.
+    .module("Raster"),
     // Files, threads and clocks, as the system has them.
     .module("LinuxSystem", on: ["MediaCore"], with: ["CLinuxSystem", .deque, .systemPackage]),
     // What became of each frame: values only.
@@ -97,34 +99,48 @@ let package = Package(
       with: [.algorithms, .deque]),
 
     // Bridges: one owner for each C handle.
-    .module("V4L2", on: ["LinuxSystem", "MediaCore"], with: ["CVideo4Linux"]),
+    .module("V4L2", on: ["LinuxSystem", "MediaCore", "Raster"], with: ["CVideo4Linux"]),
     .module("ALSA", on: ["LinuxSystem", "MediaCore"], with: ["CALSA"]),
     .module("LibAV", on: ["LinuxSystem", "MediaCore", "MovieFormat"], with: ["CFFmpeg"]),
     .module("TurboJPEG", with: ["CTurboJPEG"]),
 
     // The way of a frame.
     .module(
-      "DeviceDiscovery", on: ["V4L2", "ALSA", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat"],
+      "DeviceDiscovery",
+      on: ["V4L2", "ALSA", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat", "Raster"],
       with: [.systemPackage]),
+    // Focus, exposure, white balance, zoom and light, and what keeps the frame rate.
+    .module(
+      "CameraControls", on: ["DeviceDiscovery", "V4L2", "LinuxSystem", "MediaCore", "Raster"]),
+    // The synthetic camera, and a file as a camera.
+    .module(
+      "SimulatedCameras",
+      on: ["DeviceDiscovery", "FrameAccounting", "LibAV", "LinuxSystem", "MediaCore", "Raster"],
+      with: [.deque]),
     .module(
       "Capture",
       on: [
-        "DeviceDiscovery", "FrameAccounting", "V4L2", "ALSA", "LibAV", "LinuxSystem", "MediaCore",
+        "CameraControls", "SimulatedCameras", "DeviceDiscovery", "FrameAccounting", "V4L2", "ALSA",
+        "LibAV", "LinuxSystem", "MediaCore", "Raster",
       ],
       with: [
         .deque, .logging, .product(name: "Histogram", package: "hdrhistogram-swift"),
       ]),
+    // What a view shows of a running camera, without a window.
+    .module(
+      "Preview",
+      on: ["Capture", "DeviceDiscovery", "FrameAccounting", "LibAV", "MediaCore", "Raster"]),
     .module(
       "Recording",
       on: [
-        "Capture", "DeviceDiscovery", "FrameAccounting", "LibAV", "LinuxSystem", "MediaCore",
-        "MovieFormat",
+        "CameraControls", "SimulatedCameras", "Capture", "DeviceDiscovery", "FrameAccounting",
+        "LibAV", "LinuxSystem", "MediaCore", "MovieFormat",
       ], with: [.algorithms, .logging]),
     .module(
       "Photos",
       on: [
-        "Capture", "DeviceDiscovery", "FrameAccounting", "LibAV", "LinuxSystem", "MediaCore",
-        "MovieFormat", "Recording", "TurboJPEG",
+        "CameraControls", "Capture", "DeviceDiscovery", "FrameAccounting", "LibAV", "LinuxSystem",
+        "MediaCore", "MovieFormat", "Recording", "TurboJPEG",
       ]),
     .module(
       "Assets", on: ["FrameAccounting", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat"],
@@ -136,13 +152,14 @@ let package = Package(
       "Export",
       on: [
         "Editing", "Assets", "Retiming", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat",
+        "Raster",
       ], with: [.algorithms, .logging]),
     // Measurements on movies.
     .module(
       "Analysis",
       on: [
-        "Assets", "Capture", "Editing", "Export", "LibAV", "LinuxSystem", "MediaCore",
-        "MovieFormat", "Retiming",
+        "Assets", "Editing", "Export", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat", "Raster",
+        "Retiming",
       ]),
     // The player without a window.
     .module(
@@ -155,7 +172,7 @@ let package = Package(
     .module(
       "Display",
       on: [
-        "Assets", "Capture", "Editing", "LibAV", "LinuxSystem", "MediaCore", "Playback",
+        "Assets", "Editing", "LibAV", "LinuxSystem", "MediaCore", "Playback", "Preview", "Raster",
       ], with: ["CSDL2"]),
 
     // Photos in a format with a library of its own.
@@ -166,8 +183,8 @@ let package = Package(
     .module(
       "Recognition",
       on: [
-        "Assets", "Capture", "DeviceDiscovery", "FrameAccounting", "LibAV", "LinuxSystem",
-        "MediaCore",
+        "Assets", "CameraControls", "Capture", "DeviceDiscovery", "FrameAccounting", "LibAV",
+        "LinuxSystem", "MediaCore", "Preview", "Raster",
       ],
       with: ["CCodeReader", "CFaceDetector"]),
     // Frames for programs that draw with a GPU: textures.
@@ -178,7 +195,7 @@ let package = Package(
       name: "Overcrank",
       dependencies: [
         "OvercrankMediaCore", "OvercrankDeviceDiscovery", "OvercrankFrameAccounting",
-        "OvercrankCapture",
+        "OvercrankRaster", "OvercrankCameraControls", "OvercrankCapture", "OvercrankPreview",
         "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets", "OvercrankEditing",
         "OvercrankRetiming", "OvercrankExport", "OvercrankAnalysis",
         "OvercrankPlayback",
@@ -205,7 +222,9 @@ let package = Package(
 
     .testTarget(
       name: "LinuxSystemTests",
-      dependencies: ["OvercrankLinuxSystem", "TestSupport", .systemPackage]),
+      dependencies: [
+        "OvercrankLinuxSystem", "TestSupport", .systemPackage, "OvercrankMediaCore",
+      ]),
     .testTarget(
       name: "MediaCoreTests",
       dependencies: [
@@ -215,18 +234,21 @@ let package = Package(
       name: "V4L2Tests",
       dependencies: [
         "OvercrankLinuxSystem", "OvercrankV4L2", "CVideo4Linux", "OvercrankMediaCore",
-        "TestSupport",
+        "TestSupport", "OvercrankRaster",
       ]),
-    .testTarget(name: "ALSATests", dependencies: ["OvercrankALSA", "TestSupport"]),
+    .testTarget(
+      name: "ALSATests",
+      dependencies: [
+        "OvercrankALSA", "TestSupport", "OvercrankMediaCore",
+      ]),
     .testTarget(
       name: "LibAVTests",
       dependencies: ["OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore", "CFFmpeg"]),
     .testTarget(
       name: "DeviceDiscoveryTests",
       dependencies: [
-        "OvercrankLinuxSystem",
-        "OvercrankDeviceDiscovery", "OvercrankV4L2", "OvercrankALSA", "CVideo4Linux", "CFFmpeg",
-        "OvercrankMediaCore", "TestSupport",
+        "OvercrankLinuxSystem", "OvercrankDeviceDiscovery", "OvercrankV4L2", "OvercrankALSA",
+        "CVideo4Linux", "CFFmpeg", "OvercrankMediaCore", "TestSupport", "OvercrankRaster",
       ]),
     // A driver that is a program: cameras of many kinds with faults on demand, and a log of what
     // really became of each frame.
@@ -238,12 +260,12 @@ let package = Package(
     .target(
       name: "TestSupport",
       dependencies: [
-        "OvercrankLinuxSystem",
-        "OvercrankFrameAccounting",
-        "OvercrankALSA", "OvercrankAssets", "OvercrankCapture", "CVideo4Linux", "FakeVideo4Linux",
-        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankMovieFormat", "OvercrankPlayback",
-        "OvercrankV4L2",
-        .product(name: "Subprocess", package: "swift-subprocess"),
+        "OvercrankLinuxSystem", "OvercrankFrameAccounting", "OvercrankALSA", "OvercrankAssets",
+        "OvercrankCapture", "OvercrankDeviceDiscovery", "CVideo4Linux", "FakeVideo4Linux",
+        "OvercrankLibAV",
+        "OvercrankMediaCore", "OvercrankMovieFormat", "OvercrankPlayback", "OvercrankV4L2",
+        .product(name: "Subprocess", package: "swift-subprocess"), "OvercrankRaster",
+        "OvercrankSimulatedCameras",
       ],
       path: "Tests/TestSupport"),
     .testTarget(
@@ -258,19 +280,26 @@ let package = Package(
     .testTarget(
       name: "CaptureTests",
       dependencies: [
-        "OvercrankLinuxSystem",
-        "OvercrankFrameAccounting",
-        "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankALSA", "OvercrankLibAV",
-        "OvercrankMediaCore", "TestSupport", "OvercrankV4L2",
+        "OvercrankLinuxSystem", "OvercrankFrameAccounting", "OvercrankCapture",
+        "OvercrankDeviceDiscovery", "OvercrankALSA", "OvercrankLibAV", "OvercrankMediaCore",
+        "TestSupport", "OvercrankV4L2", "OvercrankCameraControls", "OvercrankPreview",
+        "OvercrankRaster", "OvercrankRecording", "OvercrankSimulatedCameras",
+      ]),
+    .testTarget(
+      name: "PreviewTests",
+      dependencies: [
+        "OvercrankAssets", "OvercrankCapture", "OvercrankDeviceDiscovery",
+        "OvercrankFrameAccounting", "OvercrankLibAV", "OvercrankLinuxSystem",
+        "OvercrankMediaCore", "OvercrankPreview", "OvercrankRaster", "OvercrankRecording",
+        "OvercrankSimulatedCameras", "TestSupport",
       ]),
     .testTarget(
       name: "RecordingTests",
       dependencies: [
-        "OvercrankMovieFormat",
-        "OvercrankFrameAccounting",
-        "OvercrankRecording", "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankAssets",
-        "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
-        "TestSupport", "OvercrankV4L2",
+        "OvercrankMovieFormat", "OvercrankFrameAccounting", "OvercrankRecording",
+        "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankAssets", "OvercrankLibAV",
+        "OvercrankLinuxSystem", "OvercrankMediaCore", "TestSupport", "OvercrankV4L2",
+        "OvercrankSimulatedCameras",
       ]),
     .testTarget(
       name: "PhotosTests",
@@ -278,31 +307,32 @@ let package = Package(
         "OvercrankFrameAccounting", "OvercrankHEIF", "OvercrankPhotos", "OvercrankRecording",
         "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankAssets", "OvercrankLibAV",
         "OvercrankLinuxSystem", "OvercrankMediaCore", "TestSupport", "OvercrankV4L2",
-        "CVideo4Linux",
+        "CVideo4Linux", "OvercrankCameraControls", "OvercrankSimulatedCameras",
       ]),
     .testTarget(
       name: "RecognitionTests",
       dependencies: [
         "OvercrankAssets", "OvercrankCapture", "OvercrankDeviceDiscovery",
-        "OvercrankFrameAccounting", "OvercrankLibAV", "OvercrankMediaCore",
-        "OvercrankRecognition", "OvercrankRecording", "OvercrankV4L2", "TestSupport",
+        "OvercrankFrameAccounting", "OvercrankLibAV", "OvercrankMediaCore", "OvercrankRecognition",
+        "OvercrankRecording", "OvercrankV4L2", "TestSupport", "OvercrankCameraControls",
+        "OvercrankPreview", "OvercrankRaster",
       ]),
     .testTarget(
       name: "slowmoTests",
       dependencies: [
-        "OvercrankLinuxSystem",
-        "OvercrankFrameAccounting",
-        "TestSupport", "SlowmoCommands", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing",
-        "OvercrankExport", "OvercrankDeviceDiscovery",
-        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankMovieFormat", "OvercrankPhotos",
-        "OvercrankRecording",
-        "OvercrankRetiming", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "OvercrankLinuxSystem", "OvercrankFrameAccounting", "TestSupport", "SlowmoCommands",
+        "OvercrankAssets", "OvercrankCapture", "OvercrankEditing", "OvercrankExport",
+        "OvercrankDeviceDiscovery", "OvercrankLibAV", "OvercrankMediaCore", "OvercrankMovieFormat",
+        "OvercrankPhotos", "OvercrankRecording", "OvercrankRetiming",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"), "OvercrankRaster",
+        "OvercrankSimulatedCameras",
       ]),
     .testTarget(
       name: "VividTests",
       dependencies: [
         "TestSupport", "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankV4L2",
         "OvercrankTextures", "CVideo4Linux", "CGLES", "OvercrankMediaCore", "OvercrankAssets",
+        "OvercrankCameraControls", "OvercrankLinuxSystem",
       ]),
     .testTarget(
       name: "AssetsTests",
@@ -314,16 +344,16 @@ let package = Package(
     .testTarget(
       name: "ExportTests",
       dependencies: [
-        "OvercrankMovieFormat",
-        "OvercrankExport", "OvercrankEditing", "OvercrankRetiming", "OvercrankAssets",
-        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankFonts", "TestSupport",
+        "OvercrankMovieFormat", "OvercrankExport", "OvercrankEditing", "OvercrankRetiming",
+        "OvercrankAssets", "OvercrankLibAV", "OvercrankMediaCore", "OvercrankFonts", "TestSupport",
+        "OvercrankLinuxSystem", "OvercrankRaster",
       ]),
     .testTarget(
       name: "AnalysisTests",
       dependencies: [
         "OvercrankAnalysis", "OvercrankAssets", "OvercrankEditing", "OvercrankExport",
         "OvercrankLibAV", "OvercrankMediaCore", "OvercrankMovieFormat", "OvercrankRetiming",
-        "TestSupport",
+        "TestSupport", "OvercrankRaster",
       ]),
     .testTarget(
       name: "PlaybackTests",
@@ -336,14 +366,15 @@ let package = Package(
       name: "DisplayTests",
       dependencies: [
         "OvercrankAssets", "OvercrankDisplay", "OvercrankEditing", "OvercrankLibAV",
-        "OvercrankMediaCore", "OvercrankPlayback", "TestSupport", "CSDL2",
+        "OvercrankMediaCore", "OvercrankPlayback", "TestSupport", "CSDL2", "OvercrankCapture",
+        "OvercrankLinuxSystem", "OvercrankPreview", "OvercrankRaster",
       ]),
     .testTarget(
       name: "TexturesTests",
       dependencies: [
         "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankFrameAccounting",
-        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankTextures", "OvercrankV4L2",
-        "TestSupport", "CFFmpeg", "CGLES",
+        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankTextures", "OvercrankV4L2", "TestSupport",
+        "CFFmpeg", "CGLES", "OvercrankSimulatedCameras",
       ]),
     .testTarget(
       name: "EditingTests", dependencies: ["TestSupport", "OvercrankEditing", "OvercrankMediaCore"]),
@@ -388,10 +419,9 @@ if Context.environment["OVERCRANK_BUILD"] == "all" {
     .executableTarget(
       name: "LedgerSoak",
       dependencies: [
-        "OvercrankLinuxSystem",
-        "OvercrankFrameAccounting",
-        "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankV4L2", "OvercrankMediaCore",
-        "TestSupport",
+        "OvercrankLinuxSystem", "OvercrankFrameAccounting", "OvercrankCapture",
+        "OvercrankDeviceDiscovery", "OvercrankV4L2", "OvercrankMediaCore", "TestSupport",
+        "OvercrankRecording",
       ],
       path: "Tests/Tools/LedgerSoak"),
     // Counts requests for memory by thread, and shows that capturing makes none; run by
@@ -400,22 +430,19 @@ if Context.environment["OVERCRANK_BUILD"] == "all" {
     .executableTarget(
       name: "AllocationCheck",
       dependencies: [
-        "OvercrankLinuxSystem",
-        "OvercrankFrameAccounting",
-        "AllocationCounter", "OvercrankRecording", "OvercrankCapture", "OvercrankDeviceDiscovery",
-        "OvercrankV4L2", "OvercrankMediaCore", "OvercrankExport",
-        "TestSupport",
+        "OvercrankLinuxSystem", "OvercrankFrameAccounting", "AllocationCounter",
+        "OvercrankRecording", "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankV4L2",
+        "OvercrankMediaCore", "OvercrankExport", "TestSupport", "OvercrankPreview",
       ],
       path: "Tests/Tools/AllocationCheck"),
     // Damaged files and wild plans, thousands of them; run by Tests/run.sh.
     .executableTarget(
       name: "FuzzSoak",
       dependencies: [
-        "OvercrankMovieFormat",
-        "OvercrankLinuxSystem",
-        "OvercrankAnalysis", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing",
-        "OvercrankExport", "OvercrankLibAV", "OvercrankMediaCore", "OvercrankPlayback",
-        "OvercrankRecognition", "OvercrankRetiming", "TestSupport",
+        "OvercrankMovieFormat", "OvercrankLinuxSystem", "OvercrankAnalysis", "OvercrankAssets",
+        "OvercrankCapture", "OvercrankEditing", "OvercrankExport", "OvercrankLibAV",
+        "OvercrankMediaCore", "OvercrankPlayback", "OvercrankRecognition", "OvercrankRetiming",
+        "TestSupport", "OvercrankRaster",
       ],
       path: "Tests/Tools/FuzzSoak"),
   ]

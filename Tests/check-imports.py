@@ -4,11 +4,13 @@
 
 The table is the diagram in the README. The manifest must declare no more than it allows, and no
 source file may import a module of this package that its own target does not declare. SwiftPM alone
-lets a target import its indirect dependencies too.
+lets a target import its indirect dependencies too. A dependency that no file of the target imports
+fails too, and so does a type name that two modules share.
 
     Tests/check-imports.py              checks the sources
     Tests/check-imports.py --self-test  shows that a wrong import is found
 """
+import collections
 import json
 import pathlib
 import re
@@ -32,12 +34,13 @@ MODULES = {
     "CCodeReader": [],
     "CGLES": [],
     "OvercrankMediaCore": [],
+    "OvercrankRaster": [],
     "OvercrankLinuxSystem": ["CLinuxSystem", "OvercrankMediaCore"],
     "OvercrankFrameAccounting": ["OvercrankMediaCore"],
     "OvercrankMovieFormat": [
         "OvercrankFrameAccounting", "OvercrankLinuxSystem", "OvercrankMediaCore",
     ],
-    "OvercrankV4L2": ["CVideo4Linux", "OvercrankLinuxSystem", "OvercrankMediaCore"],
+    "OvercrankV4L2": ["CVideo4Linux", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankRaster"],
     "OvercrankALSA": ["CALSA", "OvercrankLinuxSystem", "OvercrankMediaCore"],
     "OvercrankLibAV": [
         "CFFmpeg", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
@@ -45,18 +48,31 @@ MODULES = {
     "OvercrankTurboJPEG": ["CTurboJPEG"],
     "OvercrankDeviceDiscovery": [
         "OvercrankV4L2", "OvercrankALSA", "OvercrankLibAV", "OvercrankMediaCore",
-        "OvercrankLinuxSystem", "OvercrankMovieFormat",
+        "OvercrankLinuxSystem", "OvercrankMovieFormat", "OvercrankRaster",
+    ],
+    "OvercrankCameraControls": [
+        "OvercrankDeviceDiscovery", "OvercrankV4L2", "OvercrankLinuxSystem", "OvercrankMediaCore",
+        "OvercrankRaster",
+    ],
+    "OvercrankSimulatedCameras": [
+        "OvercrankDeviceDiscovery", "OvercrankFrameAccounting", "OvercrankLibAV",
+        "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankRaster",
     ],
     "OvercrankCapture": [
-        "OvercrankDeviceDiscovery", "OvercrankFrameAccounting", "OvercrankV4L2", "OvercrankALSA",
-        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankLinuxSystem",
+        "OvercrankCameraControls", "OvercrankSimulatedCameras", "OvercrankDeviceDiscovery",
+        "OvercrankFrameAccounting", "OvercrankV4L2", "OvercrankALSA", "OvercrankLibAV",
+        "OvercrankMediaCore", "OvercrankLinuxSystem", "OvercrankRaster",
+    ],
+    "OvercrankPreview": [
+        "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankFrameAccounting", "OvercrankLibAV",
+        "OvercrankMediaCore", "OvercrankRaster",
     ],
     "OvercrankRecording": [
-        "OvercrankCapture", "OvercrankFrameAccounting", "OvercrankDeviceDiscovery",
+        "OvercrankCameraControls", "OvercrankSimulatedCameras", "OvercrankCapture", "OvercrankFrameAccounting", "OvercrankDeviceDiscovery",
         "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
     ],
     "OvercrankPhotos": [
-        "OvercrankRecording", "OvercrankCapture", "OvercrankFrameAccounting",
+        "OvercrankCameraControls", "OvercrankRecording", "OvercrankCapture", "OvercrankFrameAccounting",
         "OvercrankDeviceDiscovery", "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
         "OvercrankMovieFormat", "OvercrankTurboJPEG",
     ],
@@ -70,11 +86,11 @@ MODULES = {
     ],
     "OvercrankExport": [
         "OvercrankEditing", "OvercrankAssets", "OvercrankRetiming", "OvercrankLibAV",
-        "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
+        "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat", "OvercrankRaster",
     ],
     "OvercrankAnalysis": [
-        "OvercrankAssets", "OvercrankCapture", "OvercrankEditing", "OvercrankExport",
-        "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
+        "OvercrankAssets", "OvercrankEditing", "OvercrankExport", "OvercrankLibAV",
+        "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat", "OvercrankRaster",
         "OvercrankRetiming",
     ],
     "OvercrankPlayback": [
@@ -82,23 +98,25 @@ MODULES = {
         "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
     ],
     "OvercrankDisplay": [
-        "CSDL2", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing", "OvercrankLibAV",
-        "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankPlayback",
+        "CSDL2", "OvercrankAssets", "OvercrankEditing", "OvercrankLibAV", "OvercrankLinuxSystem",
+        "OvercrankMediaCore", "OvercrankPlayback", "OvercrankPreview", "OvercrankRaster",
     ],
     "OvercrankHEIF": ["CHEIF", "OvercrankMediaCore", "OvercrankPhotos"],
     "OvercrankFonts": [
         "CDrawText", "OvercrankExport", "OvercrankLibAV", "OvercrankMediaCore",
     ],
     "OvercrankRecognition": [
-        "CCodeReader", "CFaceDetector", "OvercrankAssets", "OvercrankCapture", "OvercrankDeviceDiscovery",
-        "OvercrankFrameAccounting", "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
+        "CCodeReader", "CFaceDetector", "OvercrankAssets", "OvercrankCameraControls",
+        "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankFrameAccounting", "OvercrankLibAV",
+        "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankPreview", "OvercrankRaster",
     ],
     "OvercrankTextures": [
         "CGLES", "OvercrankCapture", "OvercrankLibAV", "OvercrankMediaCore", "OvercrankV4L2",
     ],
     "Overcrank": [
-        "OvercrankFrameAccounting", "OvercrankMediaCore", "OvercrankDeviceDiscovery",
-        "OvercrankCapture", "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets",
+        "OvercrankFrameAccounting", "OvercrankMediaCore", "OvercrankRaster",
+        "OvercrankDeviceDiscovery", "OvercrankCameraControls", "OvercrankCapture",
+        "OvercrankPreview", "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets",
         "OvercrankEditing", "OvercrankRetiming", "OvercrankExport", "OvercrankAnalysis",
         "OvercrankPlayback",
     ],
@@ -117,6 +135,14 @@ IMPORT = re.compile(
 )
 
 
+# A type at the top level of a file that other files can use.
+TYPE = re.compile(
+    r"^(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|open|final|indirect)\s+)*"
+    r"(?:struct|class|enum|protocol|actor|typealias)\s+(\w+)",
+    re.MULTILINE,
+)
+
+
 def imports_of(text):
     """The modules that Swift source text imports."""
     return IMPORT.findall(text)
@@ -127,8 +153,18 @@ def wrong_imports(module, text):
     return [name for name in imports_of(text) if name in MODULES and name not in MODULES[module]]
 
 
+def shared_names(types_of):
+    """The names of types that several modules declare, each with these modules."""
+    modules = collections.defaultdict(list)
+    for module, names in types_of.items():
+        for name in sorted(set(names)):
+            modules[name].append(module)
+    return {name: owners for name, owners in modules.items() if len(owners) > 1}
+
+
 def check(repo):
     problems = []
+    types_of = {}
     description = json.loads(
         subprocess.run(
             ["swift", "package", "--package-path", str(repo), "describe", "--type", "json"],
@@ -149,10 +185,17 @@ def check(repo):
                 problems.append(f"Package.swift: {name} may not depend on {dependency}")
             if order.index(dependency) >= order.index(name):
                 problems.append(f"Package.swift: {name} depends on {dependency}, which comes later")
-        files = sorted((repo / target["path"]).rglob("*.swift"))
-        for file in files:
-            for wrong in wrong_imports(name, file.read_text()):
+        texts = {file: file.read_text() for file in sorted((repo / target["path"]).rglob("*.swift"))}
+        for file, text in texts.items():
+            for wrong in wrong_imports(name, text):
                 problems.append(f"{file.relative_to(repo)}: {name} may not import {wrong}")
+        types_of[name] = [type for text in texts.values() for type in TYPE.findall(text)]
+        imported = {module for text in texts.values() for module in imports_of(text)}
+        for dependency in target.get("target_dependencies", []):
+            if texts and dependency not in imported:
+                problems.append(f"Package.swift: no file of {name} imports {dependency}")
+    for type, modules in shared_names(types_of).items():
+        problems.append(f"{' and '.join(modules)} declare a type {type}: rename one of them")
     return problems
 
 
@@ -163,6 +206,8 @@ def self_test():
     assert wrong_imports("OvercrankCapture", "import struct OvercrankAssets.Asset\n") == ["OvercrankAssets"]
     assert wrong_imports("SlowmoCommands", "import Overcrank\nimport ArgumentParser\n") == []
     assert wrong_imports("OvercrankCapture", "// import OvercrankRecording\n") == []
+    assert TYPE.findall("package final class A {\n  struct B {}\n}\nprivate enum C {}\n") == ["A"]
+    assert shared_names({"X": ["A", "B"], "Y": ["A", "C"]}) == {"A": ["X", "Y"]}
 
 
 if __name__ == "__main__":
@@ -173,4 +218,4 @@ if __name__ == "__main__":
             print(f"check-imports: {problem}", file=sys.stderr)
         if found:
             sys.exit(1)
-        print("check-imports: every import points with the flow")
+        print("check-imports: every import points with the flow, and every name has one module")

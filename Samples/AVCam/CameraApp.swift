@@ -168,7 +168,7 @@ final class CameraApp {
   }
 
   /// Focuses and exposes at a point of the camera's image.
-  func focus(at point: PointOfInterest) {
+  func focus(at point: Point) {
     do throws(MediaError) {
       let controls = try CameraControls(device: input.device)
       if controls.isFocusPointOfInterestSupported { try controls.setFocusPointOfInterest(point) }

@@ -34,7 +34,7 @@ final class CameraView {
       try show()
       switch script?.next(app, shownCount: shownCount) {
       case .key(let key): try press(key)
-      case .click(let x, let y): click(PreviewPoint(x: x * window.width, y: y * window.height))
+      case .click(let x, let y): click(Point(x: x * window.width, y: y * window.height))
       case .image(let path): try Script.write(window.pngData(), to: path)
       case .end: return app.close()
       case nil: usleep(1_000)
@@ -48,7 +48,7 @@ final class CameraView {
     try app.press(key)
   }
 
-  private func click(_ point: PreviewPoint) {
+  private func click(_ point: Point) {
     guard let target = geometry?.devicePoint(fromViewPoint: point) else { return }
     app.focus(at: target)
     content.focusPoint = point

@@ -16,7 +16,7 @@ let session = CaptureSession(input)
 let preview = try VideoPreview(session: session)
 let output = try MetadataOutput(session: session)
 // Only the middle of the frame is searched, which takes less processor time.
-output.rectOfInterest = PreviewRect(x: 0.1, y: 0.1, width: 0.8, height: 0.8)
+output.rectOfInterest = Rect(x: 0.1, y: 0.1, width: 0.8, height: 0.8)
 
 let known = Mutex<Set<String>>([])
 output.setMetadataObjectsHandler { frame in

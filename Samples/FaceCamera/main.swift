@@ -54,7 +54,7 @@ output.setMetadataObjectsHandler { frame in
 let events = session.events
 try session.startRunning()
 if let tap, tap.count == 2 {
-  try follower?.setTappedPoint(PointOfInterest(x: tap[0], y: tap[1]))
+  try follower?.setTappedPoint(Point(x: tap[0], y: tap[1]))
 }
 for await event in events where event == .didStopRunning { break }
 while output.ledger.waiting > 0 { usleep(1_000) }

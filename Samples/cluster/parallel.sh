@@ -12,14 +12,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 hosts=$1 directory=$2
 shift 2
-clips=()
-while [[ $# -gt 0 && $1 != -- ]]; do
-  clips+=("$1")
-  shift
-done
-shift || true
-reports=$directory/reports/$(date +%Y%m%d-%H%M%S)-$$
-mkdir -p "$reports"
+# shellcheck source=Samples/cluster/clips.sh
+. "$here/clips.sh"
 # A computer that does not answer for ten seconds is gone. Files are named by the job itself.
 export PARALLEL_SSH="${PARALLEL_SSH:-ssh -o BatchMode=yes -o ServerAliveInterval=5 -o ServerAliveCountMax=2}"
 parallel --sshlogin "$hosts" --workdir "$PWD" --env SLOWMO --retries 4 \

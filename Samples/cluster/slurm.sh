@@ -12,14 +12,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 directory=$1
 shift
-clips=()
-while [[ $# -gt 0 && $1 != -- ]]; do
-  clips+=("$1")
-  shift
-done
-shift || true
-reports=$directory/reports/$(date +%Y%m%d-%H%M%S)-$$
-mkdir -p "$reports"
+# shellcheck source=Samples/cluster/clips.sh
+. "$here/clips.sh"
 for round in 1 2 3; do
   list=$reports/round-$round
   python3 "$here/summary.py" "$reports" --left "${clips[@]}" >"$list"

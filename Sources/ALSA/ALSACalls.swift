@@ -84,8 +84,7 @@ package struct AudioNode: Hashable, Sendable, Comparable {
   package let device: UInt32
 
   package init(card: UInt32, device: UInt32) {
-    self.card = card
-    self.device = device
+    (self.card, self.device) = (card, device)
   }
 
   /// Parses a node name such as `pcmC0D1c`.
@@ -143,9 +142,7 @@ package struct AudioDescription: Hashable, Sendable {
   package init(
     cardID: String = "", cardName: String = "", driver: String = "", deviceName: String = ""
   ) {
-    self.cardID = cardID
-    self.cardName = cardName
-    self.driver = driver
+    (self.cardID, self.cardName, self.driver) = (cardID, cardName, driver)
     self.deviceName = deviceName
   }
 }
@@ -180,8 +177,7 @@ package struct AudioChoice: Hashable, Sendable {
   package var channelCount: Int?
 
   package init(layout: SampleLayout? = nil, channelCount: Int? = nil) {
-    self.layout = layout
-    self.channelCount = channelCount
+    (self.layout, self.channelCount) = (layout, channelCount)
   }
 }
 
@@ -203,9 +199,7 @@ package struct AudioAbilities: Hashable, Sendable {
   package init(
     layouts: [SampleLayout] = [], channelCounts: ClosedRange<Int> = 1...1, rates: [Int] = []
   ) {
-    self.layouts = layouts
-    self.channelCounts = channelCounts
-    self.rates = rates
+    (self.layouts, self.channelCounts, self.rates) = (layouts, channelCounts, rates)
   }
 }
 
@@ -226,10 +220,7 @@ package struct AudioSettings: Hashable, Sendable {
   package init(
     layout: SampleLayout, channelCount: Int, rate: Int, periodSize: Int, bufferSize: Int
   ) {
-    self.layout = layout
-    self.channelCount = channelCount
-    self.rate = rate
-    self.periodSize = periodSize
-    self.bufferSize = bufferSize
+    (self.layout, self.channelCount, self.rate) = (layout, channelCount, rate)
+    (self.periodSize, self.bufferSize) = (periodSize, bufferSize)
   }
 }

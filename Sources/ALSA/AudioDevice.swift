@@ -34,8 +34,7 @@ package struct AudioDevice: ~Copyable, Sendable {
     var handle = AudioHandle()
     try CallFailure.check(calls.open(node.hardwareName, &handle), .open, node.hardwareName)
     name = node.hardwareName
-    self.calls = calls
-    self.handle = handle
+    (self.calls, self.handle) = (calls, handle)
   }
 
   deinit { calls.close(handle) }

@@ -100,9 +100,7 @@ package struct AudioOutputDevice: ~Copyable, Sendable {
     let calls = ALSASystem.outputCalls
     var handle = AudioHandle()
     try CallFailure.check(calls.openOutput(name, &handle), .open, name)
-    self.name = name
-    self.calls = calls
-    self.handle = handle
+    (self.name, self.calls, self.handle) = (name, calls, handle)
   }
 
   deinit { calls.close(handle) }

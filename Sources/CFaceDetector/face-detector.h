@@ -8,12 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #ifndef __clang__
 #define _Nonnull
+#endif
+
+#ifdef __cplusplus
+extern "C" {
 #endif
 
 /// A detector. One thread at a time may use it.

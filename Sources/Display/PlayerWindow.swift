@@ -5,6 +5,7 @@ import OvercrankEditing
 import OvercrankLibAV
 public import OvercrankMediaCore
 public import OvercrankPlayback
+import OvercrankRaster
 
 /// A window that shows one player, or two side by side on one clock.
 ///
@@ -129,7 +130,7 @@ public final class PlayerWindow {
 
   /// Sets the size of the window in pixels.
   public func resize(width: Int, height: Int) {
-    window.resize(to: PixelSize(width: width, height: height))
+    window.resize(to: VideoSize(width: width, height: height))
     resize()
   }
 
@@ -197,12 +198,7 @@ public final class PlayerWindow {
     }
     update(players[0].time(at: time), rate: rate)
     try updateThumbnails()
-    let drawing = scene.drawing
-    guard mustDraw || drawing != shown else { return }
-    window.draw(drawing)
-    window.present()
-    shown = drawing
-    mustDraw = false
+    window.present(scene.drawing, instead: &shown, if: &mustDraw)
   }
 
   private func show(_ frame: PlayerFrame?, in pane: Int) throws(MediaError) {
@@ -213,7 +209,7 @@ public final class PlayerWindow {
     let image = frame.image
     let next = PlayerScene.Frame(
       path: frame.path, index: frame.index, synthesizedTime: frame.isSynthesized ? frame.time : nil,
-      stored: PixelSize(width: image.width, height: image.height), rotation: frame.rotation)
+      stored: VideoSize(width: image.width, height: image.height), rotation: frame.rotation)
     scene.panes[pane].frame = next
     guard uploaded[pane] != next else { return }
     let format = TextureFormat(image)
@@ -272,19 +268,14 @@ public final class PlayerWindow {
   ///
   /// - Throws: `MediaError` with `.noDisplay` if the renderer cannot read its pixels.
   public func pngData() throws(MediaError) -> [UInt8] {
-    let image = try pixels()
-    do throws(CallFailure) { return try image.pngBytes() } catch {
-      throw .noDisplay("its pixels cannot be written as PNG: \(error)")
-    }
+    try pixels().windowPNG()
   }
-}
 
-extension PlayerWindow {
   /// The size of a player's first frame after its rotation, or nil if the composition begins with a
   /// gap.
-  static func clipSize(_ player: Player) -> PixelSize? {
+  static func clipSize(_ player: Player) -> VideoSize? {
     player.frameReference(at: .zero)?.asset.videoTrack.map { track in
-      PixelSize(width: track.width, height: track.height).rotated(by: track.rotation)
+      VideoSize(width: track.width, height: track.height).rotated(by: track.rotation)
     }
   }
 
@@ -292,8 +283,8 @@ extension PlayerWindow {
   /// clips.
   ///
   /// Small clips are enlarged by an integer factor. Large clips are reduced to at most 1280x720.
-  static func size(_ players: [Player], _ settings: PlayerWindowSettings) -> PixelSize {
-    let clips = players.map { clipSize($0) ?? PixelSize(width: 640, height: 360) }
+  static func size(_ players: [Player], _ settings: PlayerWindowSettings) -> VideoSize {
+    let clips = players.map { clipSize($0) ?? VideoSize(width: 640, height: 360) }
     var width = clips.map(\.width).reduce(0, +)
     var height = clips.map(\.height).max() ?? 360
     let factor = max(1, min(960 / max(1, width), 600 / max(1, height)))
@@ -306,9 +297,93 @@ extension PlayerWindow {
     width = settings.width > 0 ? settings.width : max(480, width)
     // A window of 1000 pixels is high enough for the complete panel, so the panel's height can be
     // read from its layout.
-    let tall = PixelSize(width: width, height: 1_000)
+    let tall = VideoSize(width: width, height: 1_000)
     let panel = WindowLayout(tall, paneCount: players.count).panel.height
-    return PixelSize(
+    return VideoSize(
       width: width, height: settings.height > 0 ? settings.height : max(180, height) + panel)
   }
+}
+
+/// Converts the frames of a pane to RGB.
+///
+/// This type is a class because the converter is noncopyable and a dictionary cannot store
+/// noncopyable values.
+final class PaneConverter {
+  private var converter = FrameConverter(to: .bgra, isFullRange: true, quality: .fast)
+
+  /// Converts a frame to BGRA.
+  ///
+  /// - Throws: `MediaError` with `.notConvertible`.
+  func bgra(_ frame: MediaFrame) throws(MediaError) -> MediaFrame {
+    do throws(CallFailure) { return try converter.convert(frame) } catch {
+      throw MediaError(.notConvertible, "the frame cannot be shown: \(error)")
+    }
+  }
+}
+
+/// A drag on the time line: the player shows key frames while the pointer moves, and the exact
+/// frame when the pointer rests.
+struct Scrub {
+  /// The composition time under the pointer; nil while nothing is dragged.
+  private(set) var target: Rational?
+  private var hasMoved = false
+  private var isExact = true
+  private var rate = Rational.zero
+
+  /// Pauses the player and stores the rate at which it was playing.
+  mutating func begin(_ player: Player) {
+    rate = player.rate
+    player.pause()
+  }
+
+  mutating func move(to time: Rational) {
+    guard target != time else { return }
+    target = time
+    (hasMoved, isExact) = (true, false)
+  }
+
+  /// Seeks the player to the pointer's time.
+  ///
+  /// Call this once per screen refresh.
+  mutating func update(_ player: Player) {
+    guard let target, !isExact else { return }
+    player.seek(to: time(target), tolerance: hasMoved ? .nearestKeyFrame : .exact)
+    isExact = !hasMoved
+    hasMoved = false
+  }
+
+  /// Seeks to the pointer's last time, and continues playback if the player was playing before the
+  /// drag.
+  mutating func end(_ player: Player) {
+    guard let target else { return }
+    player.seek(to: time(target))
+    // Setting this rate cannot fail, because the rate was read from the same player.
+    try? player.setRate(rate)
+    self = Scrub()
+  }
+
+  private func time(_ seconds: Rational) -> MediaTime {
+    let units = try? (seconds * 1_000_000_000).rounded(.halfAwayFromZero)
+    return MediaTime(nanoseconds: Int64(clamping: units ?? 0))
+  }
+}
+
+/// The settings of a player's window.
+public struct PlayerWindowSettings: Hashable, Sendable {
+  /// The title of the window.
+  public var title = ""
+  /// The names of the clips, one for each player, which are shown on the images together with the
+  /// position.
+  ///
+  /// Empty shows no names.
+  public var clipNames: [String] = []
+  /// The width of the window in pixels; zero for a width that fits the clips.
+  public var width = 0
+  /// The height of the window in pixels; zero for a height that fits the clips.
+  public var height = 0
+  /// Whether a row of thumbnails is shown above the time line.
+  public var showsThumbnails = true
+
+  /// Creates the default settings: a window that fits the clips, with thumbnails.
+  public init() {}
 }

@@ -4,6 +4,7 @@ import CSDL2
 import FoundationEssentials
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankRaster
 
 /// An SDL window with its renderer and textures.
 ///
@@ -14,7 +15,7 @@ final class SDLWindow {
   private struct Texture {
     let pointer: OpaquePointer
     let format: UInt32
-    let size: PixelSize
+    let size: VideoSize
   }
 
   private let window: OpaquePointer
@@ -52,7 +53,7 @@ final class SDLWindow {
   /// Opens a window.
   ///
   /// - Throws: `MediaError` with `.noDisplay`.
-  init(title: String, size: PixelSize) throws(MediaError) {
+  init(title: String, size: VideoSize) throws(MediaError) {
     try Self.start()
     // This is the value of SDL_WINDOWPOS_CENTERED, a macro that Swift does not import.
     let centered: Int32 = 0x2FFF_0000
@@ -94,10 +95,10 @@ final class SDLWindow {
   private static var lastError: String { String(cString: SDL_GetError()) }
 
   /// The size of the window's drawing area, in pixels.
-  var size: PixelSize {
+  var size: VideoSize {
     var (width, height) = (Int32(0), Int32(0))
     SDL_GetRendererOutputSize(renderer, &width, &height)
-    return PixelSize(width: Int(width), height: Int(height))
+    return VideoSize(width: Int(width), height: Int(height))
   }
 
   /// Switches between full screen and a window.
@@ -107,7 +108,7 @@ final class SDLWindow {
   }
 
   /// Sets the size of the window.
-  func resize(to size: PixelSize) {
+  func resize(to size: VideoSize) {
     SDL_SetWindowSize(window, Int32(clamping: size.width), Int32(clamping: size.height))
   }
 
@@ -119,7 +120,7 @@ final class SDLWindow {
   func upload(
     _ frame: MediaFrame, as format: TextureFormat, to image: DrawingCommand.Image
   ) throws(MediaError) {
-    let size = PixelSize(width: frame.width, height: frame.height)
+    let size = VideoSize(width: frame.width, height: frame.height)
     let kind = format.pixelFormat.rawValue
     if let mode = format.mode {
       conversions[image] = mode
@@ -145,7 +146,7 @@ final class SDLWindow {
   ///
   /// - Throws: `MediaError` with `.noDisplay` if the renderer has no memory for the image.
   func upload(_ pixels: PixelBuffer, to image: DrawingCommand.Image) throws(MediaError) {
-    let size = PixelSize(width: pixels.width, height: pixels.height)
+    let size = VideoSize(width: pixels.width, height: pixels.height)
     let texture = try texture(TextureFormat.bgra.pixelFormat.rawValue, size, image)
     let result = pixels.withUnsafeBytes(ofPlane: 0) { bytes in
       SDL_UpdateTexture(texture, nil, bytes.baseAddress, Int32(clamping: pixels.width * 4))
@@ -154,7 +155,7 @@ final class SDLWindow {
   }
 
   private func texture(
-    _ format: UInt32, _ size: PixelSize, _ image: DrawingCommand.Image
+    _ format: UInt32, _ size: VideoSize, _ image: DrawingCommand.Image
   ) throws(MediaError) -> OpaquePointer {
     if let known = textures[image] {
       if known.format == format, known.size == size { return known.pointer }
@@ -189,14 +190,14 @@ final class SDLWindow {
     }
   }
 
-  private func fill(_ areas: [ViewRect], _ color: DisplayColor) {
+  private func fill(_ areas: [PixelRect], _ color: Color) {
     SDL_SetRenderDrawColor(renderer, color.red, color.green, color.blue, color.alpha)
     let rectangles = areas.filter { !$0.isEmpty }.map(SDL_Rect.init)
     SDL_RenderFillRects(renderer, rectangles, Int32(clamping: rectangles.count))
   }
 
   private func copy(
-    _ image: DrawingCommand.Image, _ source: ViewRect, _ destination: ViewRect, _ rotation: Int,
+    _ image: DrawingCommand.Image, _ source: PixelRect, _ destination: PixelRect, _ rotation: Int,
     _ isSmooth: Bool
   ) {
     guard let texture = textures[image] else { return }
@@ -222,6 +223,16 @@ final class SDLWindow {
 
   /// Shows the drawn content on the screen.
   func present() { SDL_RenderPresent(renderer) }
+
+  /// Draws and shows a drawing instead of the shown one, if it is another one or must be drawn again.
+  func present(
+    _ drawing: [DrawingCommand], instead shown: inout [DrawingCommand], if mustDraw: inout Bool
+  ) {
+    guard mustDraw || drawing != shown else { return }
+    draw(drawing)
+    present()
+    (shown, mustDraw) = (drawing, false)
+  }
 
   /// Reads the pixels of what was drawn since the last ``present()``.
   ///
@@ -270,7 +281,7 @@ extension TextureFormat {
 }
 
 extension SDL_Rect {
-  init(_ area: ViewRect) {
+  init(_ area: PixelRect) {
     self.init(
       x: Int32(clamping: area.x), y: Int32(clamping: area.y), w: Int32(clamping: area.width),
       h: Int32(clamping: area.height))
@@ -295,7 +306,7 @@ extension SDLWindow {
       switch UInt32(event.window.event) {
       case UInt32(SDL_WINDOWEVENT_SIZE_CHANGED.rawValue):
         .resized(
-          PixelSize(width: Int(event.window.data1), height: Int(event.window.data2)))
+          VideoSize(width: Int(event.window.data1), height: Int(event.window.data2)))
       case UInt32(SDL_WINDOWEVENT_EXPOSED.rawValue): .exposed
       case UInt32(SDL_WINDOWEVENT_CLOSE.rawValue): .closed
       default: nil
@@ -312,8 +323,8 @@ extension SDLWindow {
     }
   }
 
-  private static func point(_ x: Int32, _ y: Int32) -> ViewPoint {
-    ViewPoint(x: Double(x), y: Double(y))
+  private static func point(_ x: Int32, _ y: Int32) -> Point {
+    Point(x: Double(x), y: Double(y))
   }
 
   private static func button(_ number: UInt8) -> WindowEvent.Button? {
@@ -355,5 +366,151 @@ extension SDLWindow {
     // On most keyboard layouts, plus is typed with the key of the equals sign, so that key counts
     // as plus.
     return .key(prefix + (scalar == "=" ? "+" : String(Character(scalar))))
+  }
+}
+
+/// A cache of textures, each with one text that was drawn into it.
+///
+/// A line of text has hundreds of rectangles, which take a software renderer about a millisecond.
+/// Most texts stay the same for many frames, so each text is drawn only once into a texture.
+///
+/// The owner of the renderer must call ``removeAll()`` before it destroys the renderer.
+struct TextTextures {
+  private struct Key: Hashable {
+    let text: String
+    let scale: Int
+    let color: Color
+  }
+
+  private struct Entry {
+    let texture: OpaquePointer
+    let width: Int
+    let height: Int
+    /// The number of the last use of this texture, where later uses have higher numbers.
+    var stamp: Int
+  }
+
+  private let renderer: OpaquePointer
+  private var entries: [Key: Entry] = [:]
+  private var stamp = 0
+
+  /// The greatest number of stored textures.
+  ///
+  /// A window shows fewer texts at once.
+  private static let maximumEntries = 64
+
+  init(renderer: OpaquePointer) { self.renderer = renderer }
+
+  /// Draws a text from its upper left corner.
+  ///
+  /// - Returns: False if the renderer cannot create a texture for the text.
+  mutating func draw(_ text: String, x: Int, y: Int, scale: Int, _ color: Color) -> Bool {
+    let key = Key(text: text, scale: scale, color: color)
+    stamp += 1
+    guard let entry = entries[key] ?? makeEntry(key) else { return false }
+    entries[key, default: entry].stamp = stamp
+    var target = SDL_Rect(
+      PixelRect(x: x, y: y, width: entry.width, height: entry.height))
+    return SDL_RenderCopy(renderer, entry.texture, nil, &target) == 0
+  }
+
+  /// Destroys all textures.
+  mutating func removeAll() {
+    for entry in entries.values { SDL_DestroyTexture(entry.texture) }
+    entries = [:]
+  }
+
+  private mutating func makeEntry(_ key: Key) -> Entry? {
+    let width = DrawingText.width(key.text, scale: key.scale)
+    let height = DrawingText.height(scale: key.scale)
+    guard width > 0, height > 0,
+      let texture = SDL_CreateTexture(
+        renderer, SDL_PIXELFORMAT_ARGB8888.rawValue,
+        Int32(SDL_TEXTUREACCESS_STATIC.rawValue), Int32(clamping: width), Int32(clamping: height))
+    else { return nil }
+    let pixels = pixels(key, width, height)
+    guard SDL_UpdateTexture(texture, nil, pixels, Int32(clamping: width * 4)) == 0 else {
+      SDL_DestroyTexture(texture)
+      return nil
+    }
+    SDL_SetTextureBlendMode(texture, SDL_BLENDMODE_BLEND)
+    SDL_SetTextureScaleMode(texture, SDL_ScaleModeNearest)
+    if entries.count >= Self.maximumEntries,
+      let oldest = entries.min(by: { $0.value.stamp < $1.value.stamp })
+    {
+      SDL_DestroyTexture(oldest.value.texture)
+      entries[oldest.key] = nil
+    }
+    return Entry(texture: texture, width: width, height: height, stamp: stamp)
+  }
+
+  /// The pixels of a text as `0xAARRGGBB`: the dots have the text's color, and all other pixels are
+  /// transparent.
+  private func pixels(_ key: Key, _ width: Int, _ height: Int) -> [UInt32] {
+    let (color, transparent) = (key.color.argb, key.color.argb & 0xFF_FFFF)
+    var pixels = [UInt32](repeating: transparent, count: width * height)
+    for area in DrawingText.rectangles(key.text, x: 0, y: 0, scale: key.scale) {
+      for row in area.y..<area.y + area.height {
+        for column in area.x..<area.x + area.width { pixels[row * width + column] = color }
+      }
+    }
+    return pixels
+  }
+}
+
+extension Color {
+  /// The color as `0xAARRGGBB`.
+  fileprivate var argb: UInt32 {
+    UInt32(alpha) << 24 | UInt32(red) << 16 | UInt32(green) << 8 | UInt32(blue)
+  }
+}
+
+/// Computes the size of text in ``DotFont``, and the rectangles that draw its dots.
+enum DrawingText {
+  /// The number of dots from the left edge of one character to the left edge of the next.
+  private static let advance = DotFont.width + 1
+
+  /// The height of a line of text in pixels.
+  static func height(scale: Int) -> Int { DotFont.height * scale }
+
+  /// The width of a text in pixels, without the space after its last character.
+  static func width(_ text: String, scale: Int) -> Int {
+    max(0, text.unicodeScalars.count * advance - 1) * scale
+  }
+
+  /// The text, shortened with `..` at the end if it does not fit into a width in pixels.
+  static func fitting(_ text: String, width: Int, scale: Int) -> String {
+    guard self.width(text, scale: scale) > width else { return text }
+    let count = max(0, width / scale + 1) / advance
+    guard count > 2 else { return "" }
+    return String(text.unicodeScalars.prefix(count - 2)) + ".."
+  }
+
+  /// The rectangles that draw a text.
+  static func rectangles(_ text: String, x: Int, y: Int, scale: Int) -> [PixelRect] {
+    var rectangles: [PixelRect] = []
+    for (index, scalar) in text.unicodeScalars.enumerated() {
+      DotFont.forEachRectangle(
+        of: code(scalar), x: x + index * advance * scale, y: y, scale: scale
+      ) { rectangles.append($0) }
+    }
+    return rectangles
+  }
+
+  /// The font's code for a character, or the code of `?` if the font lacks the character.
+  private static func code(_ scalar: Unicode.Scalar) -> UInt8 {
+    switch scalar.value {
+    case 0x20..<0x7F, UInt32(DotFont.middleDot): UInt8(scalar.value)
+    default: UInt8(ascii: "?")
+    }
+  }
+}
+
+extension MediaFrame {
+  /// The pixels of a window as a PNG file.
+  func windowPNG() throws(MediaError) -> [UInt8] {
+    do throws(CallFailure) { return try pngBytes() } catch {
+      throw .noDisplay("its pixels cannot be written as PNG: \(error)")
+    }
   }
 }

@@ -6,6 +6,7 @@ public import OvercrankEditing
 import OvercrankLibAV
 import OvercrankLinuxSystem
 public import OvercrankMediaCore
+import OvercrankRaster
 
 /// Exports a composition of one or more assets as a movie file.
 ///

@@ -85,8 +85,7 @@ package struct FrameAccount {
     frameRate: FrameRate, trustsCounter: Bool, beginsWithStream: Bool = true,
     switchedOn: @escaping @Sendable () -> Int64
   ) {
-    self.switchedOn = switchedOn
-    self.beginsWithStream = beginsWithStream
+    (self.switchedOn, self.beginsWithStream) = (switchedOn, beginsWithStream)
     self.trustsCounter = trustsCounter
     granted = frameRate.frameDuration.doubleValue * 1e6
     timeline = FrameTimeline(period: granted, trustsCounter: trustsCounter)

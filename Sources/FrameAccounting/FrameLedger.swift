@@ -108,9 +108,6 @@ public struct FrameGap: Hashable, Sendable, Codable {
 
   /// Makes a gap.
   public init(afterIndex: Int64, count: Int64, time: MediaTime, cause: Cause) {
-    self.afterIndex = afterIndex
-    self.count = count
-    self.time = time
-    self.cause = cause
+    (self.afterIndex, self.count, self.time, self.cause) = (afterIndex, count, time, cause)
   }
 }

@@ -67,9 +67,7 @@ package final class BlockingThread: Sendable {
   ///
   /// Call this instead of ``join()``.
   package func detach() { pthread_detach(thread) }
-}
 
-extension BlockingThread {
   /// Runs blocking work on a dedicated thread and suspends the calling task until the work ends.
   ///
   /// When the task resumes, the thread no longer holds the objects that `body` captures.
@@ -133,4 +131,21 @@ private final class SingleRun<Value: Sendable>: Sendable {
 private final class Body: Sendable {
   let run: @Sendable () -> Void
   init(run: @escaping @Sendable () -> Void) { self.run = run }
+}
+
+extension BlockingThread {
+  /// Starts a thread.
+  ///
+  /// - Parameters:
+  ///   - urgency: The scheduling priority of the thread.
+  ///   - body: The closure that the thread runs once.
+  /// - Returns: The thread. The caller must join or detach it.
+  /// - Throws: `MediaError` with `.outOfMemory` if the system cannot create a thread.
+  package static func started(
+    urgency: Urgency = .ordinary, _ body: @escaping @Sendable () -> Void
+  ) throws(MediaError) -> BlockingThread {
+    try CallStage.resources.converting { () throws(CallFailure) in
+      try BlockingThread(urgency: urgency, body)
+    }
+  }
 }

@@ -18,8 +18,7 @@ package final class OpenFile: Sendable {
 
   /// Takes ownership of an open descriptor.
   package init(adopting descriptor: Int32, path: String) {
-    self.descriptor = descriptor
-    self.path = path
+    (self.descriptor, self.path) = (descriptor, path)
   }
 
   deinit { close(descriptor) }

@@ -17,10 +17,7 @@ package struct UserAccount: Hashable, Sendable {
   package var memberships: Set<String>
 
   package init(name: String, isRoot: Bool, groups: Set<String>, memberships: Set<String>) {
-    self.name = name
-    self.isRoot = isRoot
-    self.groups = groups
-    self.memberships = memberships
+    (self.name, self.isRoot, self.groups, self.memberships) = (name, isRoot, groups, memberships)
   }
 
   /// The user of this process.

@@ -55,9 +55,7 @@ package struct WholeFile: ~Copyable {
     let created = try Self.create(location, for: target)
     if replaces { fchmod(created.file.descriptor, status.st_mode & 0o777) }
     lock = created.file
-    self.target = target
-    self.location = location
-    self.overwrites = overwrites
+    (self.target, self.location, self.overwrites) = (target, location, overwrites)
     self.replaces = replaces
     writtenPath = created.path
     UnfinishedFiles.add(writtenPath)
@@ -130,9 +128,7 @@ package struct WholeFile: ~Copyable {
   private func error(_ number: Int32) -> CallFailure {
     CallFailure.creating(location, number)
   }
-}
 
-extension WholeFile {
   /// Writes a small file atomically, or writes directly to a pipe or terminal.
   ///
   /// - Parameters:

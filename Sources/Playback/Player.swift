@@ -291,9 +291,7 @@ public final class Player: Sendable {
 
   /// Renders as many samples as the output has space for, on the caller's thread.
   package func renderAudio() { core.renderAll() }
-}
 
-extension Player {
   /// Creates a player that shows another composition beside this one, on the same clock.
   ///
   /// The new player has no audio, and commands to it have no effect. It follows every command to
@@ -315,9 +313,7 @@ extension Player {
     let timeline = try PlaybackTimeline(composition, assets: assets.map(PlayerAsset.init))
     return try Player(following: self, timeline, distance: origin - ownOrigin)
   }
-}
 
-extension Player {
   /// A frame of one of the player's assets.
   package struct FrameReference: Sendable {
     package let asset: Asset

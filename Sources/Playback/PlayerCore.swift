@@ -38,7 +38,7 @@ final class PlayerCore: Sendable {
   /// The player that this player follows; nil if it follows none.
   private let leader: Leader?
   private let audio: Mutex<PlayerAudio>
-  private let decoder = Mutex(FrameDecoder())
+  private let decoder = Mutex(OpenDecoders())
   private let synthesizer = Mutex(FrameSynthesizer())
   /// Whether slow playback shows synthesized frames.
   private let synthesizes: Bool
@@ -56,9 +56,7 @@ final class PlayerCore: Sendable {
   ) {
     synthesizes = model.synthesizesFrames
     self.model = Mutex(model)
-    self.clock = clock
-    self.sink = sink
-    self.leader = leader
+    (self.clock, self.sink, self.leader) = (clock, sink, leader)
     audio = Mutex(PlayerAudio(format))
   }
 
@@ -264,4 +262,116 @@ final class PlayerCore: Sendable {
   private func loseSink(_ error: MediaError) {
     perform { model, now in model.loseSink(error, now) }
   }
+}
+
+/// The open decoders of a player: one for playing and one for scrubbing per asset.
+///
+/// Only the decoding thread uses it.
+final class OpenDecoders {
+  private struct Kind: Hashable {
+    let asset: Int
+    let purpose: DecodeJob.Purpose
+  }
+
+  /// A reader in a class, because dictionaries cannot hold noncopyable values.
+  private final class OpenReader {
+    var reader: FrameReader
+    var stamp = 0
+
+    init(_ asset: Asset, _ purpose: DecodeJob.Purpose) throws(MediaError) {
+      let reader = try FrameReader(
+        asset, wanted: nil, threadCount: purpose == .scrubbing ? 1 : 0)
+      self.reader = consume reader
+    }
+  }
+
+  private var readers: [Kind: OpenReader] = [:]
+  /// The assets whose decoder with several threads was opened in advance.
+  private var prepared: Set<Int> = []
+  private var stamp = 0
+  /// The number of packets sent to decoders that are now closed.
+  private var closedPacketCount = 0
+  /// The greatest number of open decoders.
+  private static let maximumReaders = 6
+
+  /// Decodes a job, and passes each frame to `body`.
+  ///
+  /// - Parameters:
+  ///   - job: The frames to decode.
+  ///   - asset: The job's asset.
+  ///   - shouldContinue: Asked after each decoded frame. Returns false to stop.
+  ///   - body: Receives the frames in ascending order, preceded by the neighbors that were decoded
+  ///     on the way. Returns true to continue and false to stop.
+  /// - Throws: `MediaError` from opening or reading the file.
+  func run(
+    _ job: DecodeJob, of asset: Asset, while shouldContinue: () -> Bool,
+    _ body: (_ index: Int, _ image: MediaFrame) -> Bool
+  ) throws(MediaError) {
+    let wanted = Set(job.frames)
+    try reader(Kind(asset: job.asset, purpose: job.purpose), asset).reader.readFrames(
+      in: job.range, wanted: wanted.contains, neighborCount: job.neighborCount,
+      shouldContinue: shouldContinue, body)
+  }
+
+  /// Opens the multithreaded decoder in advance, so that the first seek far from a key frame does
+  /// not wait for it.
+  ///
+  /// It tries only once for each asset. Errors are ignored here: the first job reports them.
+  func prepare(_ index: Int, _ asset: Asset) {
+    guard prepared.insert(index).inserted, readers.count < Self.maximumReaders else { return }
+    _ = try? reader(Kind(asset: index, purpose: .playing), asset)
+  }
+
+  /// The number of decoders that are open.
+  var openCount: Int { readers.count }
+
+  /// The number of packets sent to decoders so far.
+  var sentPacketCount: Int {
+    readers.values.reduce(closedPacketCount) { $0 + $1.reader.sentPacketCount }
+  }
+
+  private func reader(_ kind: Kind, _ asset: Asset) throws(MediaError) -> OpenReader {
+    stamp += 1
+    if let open = readers[kind] {
+      open.stamp = stamp
+      return open
+    }
+    if readers.count >= Self.maximumReaders,
+      let oldest = readers.min(by: { $0.value.stamp < $1.value.stamp })
+    {
+      closedPacketCount += oldest.value.reader.sentPacketCount
+      readers[oldest.key] = nil
+    }
+    let open = try OpenReader(asset, kind.purpose)
+    open.stamp = stamp
+    readers[kind] = open
+    return open
+  }
+}
+
+/// A range of frames to decode in one pass.
+struct DecodeJob: Sendable {
+  /// The purpose of a decoder.
+  enum Purpose: Hashable, Sendable {
+    /// Decoding many frames in order, with several threads.
+    case playing
+    /// Decoding a single frame, with one thread: this has the least delay.
+    case scrubbing
+  }
+
+  let purpose: Purpose
+  let asset: Int
+  /// The indices of the wanted frames of the asset, in ascending order; not empty.
+  let frames: [Int]
+  /// The number of frames before the first wanted frame that may be kept, if decoding passes them
+  /// anyway.
+  ///
+  /// In reverse playback all of these frames are kept, otherwise at most
+  /// a dozen.
+  let neighborCount: Int
+  /// The generation of the ``DecodeSchedule`` when the job was made.
+  let generation: Int
+
+  var range: ClosedRange<Int> { (frames.first ?? 0)...(frames.last ?? 0) }
+  var keys: [FrameKey] { frames.map { FrameKey(asset: asset, frame: $0) } }
 }

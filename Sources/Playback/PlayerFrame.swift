@@ -36,9 +36,7 @@ public struct PlayerFrame: Sendable {
   public func pixelBuffer(as format: PixelFormat = .bgra) throws(MediaError) -> PixelBuffer {
     try image.pixelBuffer(as: format)
   }
-}
 
-extension PlayerFrame {
   /// Encodes the frame as a PNG file in RGB, rotated for display.
   ///
   /// A synthesized frame is never written: the file then shows the captured frame ``index``.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankRaster
+
 /// Removes codes that were probably misread in an image.
 enum CodeFilter {
   /// The least length of ITF and Codabar codes, which have no checksum.
@@ -52,7 +54,7 @@ enum CodeFilter {
 
   private static func isTooThin(_ code: DetectedCode) -> Bool {
     guard [.ean8, .ean13, .upca].contains(code.type), code.corners.count == 4 else { return false }
-    func distance(_ a: PixelPoint, _ b: PixelPoint) -> Double {
+    func distance(_ a: Point, _ b: Point) -> Double {
       ((a.x - b.x) * (a.x - b.x) + (a.y - b.y) * (a.y - b.y)).squareRoot()
     }
     let length = distance(code.corners[0], code.corners[1])

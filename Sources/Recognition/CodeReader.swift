@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankCapture
 import OvercrankLibAV
 public import OvercrankMediaCore
+import OvercrankRaster
 import Synchronization
 
 /// Reads machine-readable codes in single images, with zxing-cpp.
@@ -185,7 +185,7 @@ extension MetadataObject {
     self.init(
       type: code.type, time: time, duration: duration,
       corners: code.corners.map {
-        PreviewPoint(x: $0.x / Double(width), y: $0.y / Double(height))
+        Point(x: $0.x / Double(width), y: $0.y / Double(height))
       }, stringValue: code.text, rawBytes: code.bytes)
   }
 }

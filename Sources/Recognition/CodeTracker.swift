@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankRaster
+
 /// Finds codes in consecutive frames.
 ///
 /// In each frame, a known code is searched for only in a small crop around its expected position.
@@ -17,14 +19,14 @@ struct CodeTracker {
     var code: DetectedCode
     var microseconds: Int64
     /// The velocity of the code's center in pixels per microsecond.
-    var velocity = PixelPoint(x: 0, y: 0)
+    var velocity = Point(x: 0, y: 0)
     var missCount = 0
     /// Whether the code is not upright, or is inverted, so that reading it costs more.
     var isRotated = false
 
-    func center(at time: Int64) -> PixelPoint {
+    func center(at time: Int64) -> Point {
       let elapsed = Double(time - microseconds)
-      return PixelPoint(
+      return Point(
         x: code.center.x + velocity.x * elapsed, y: code.center.y + velocity.y * elapsed)
     }
   }
@@ -55,8 +57,7 @@ struct CodeTracker {
   private(set) var passes: [Pass] = []
 
   init(_ reader: CodeReader, agreement: Int) {
-    self.reader = reader
-    self.agreement = agreement
+    (self.reader, self.agreement) = (reader, agreement)
   }
 
   /// Finds the codes of a frame.
@@ -170,7 +171,7 @@ extension CodeTracker.Track {
   fileprivate mutating func move(to code: DetectedCode, at time: Int64) {
     let elapsed = Double(time - microseconds)
     if elapsed > 0 {
-      velocity = PixelPoint(
+      velocity = Point(
         x: (code.center.x - self.code.center.x) / elapsed,
         y: (code.center.y - self.code.center.y) / elapsed)
     }

@@ -2,6 +2,7 @@
 
 import CFaceDetector
 import OvercrankMediaCore
+import OvercrankRaster
 
 /// A face that the detector found, with edges in pixels.
 struct DetectedFace: DetectedObject, Hashable, Sendable {
@@ -14,7 +15,7 @@ struct DetectedFace: DetectedObject, Hashable, Sendable {
   /// The rotation at which the detector found the face, in degrees clockwise.
   var degrees = 0.0
 
-  var center: PixelPoint { PixelPoint(x: (left + right) / 2, y: (top + bottom) / 2) }
+  var center: Point { Point(x: (left + right) / 2, y: (top + bottom) / 2) }
   var area: Double { max(0, right - left) * max(0, bottom - top) }
   /// The longer side of the face in pixels.
   var size: Double { max(right - left, bottom - top) }
@@ -93,8 +94,7 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
         .outOfMemory, "no memory for the face detector",
         recovery: "close other programs and try again")
     }
-    self.library = library
-    self.detector = detector
+    (self.library, self.detector) = (library, detector)
     side = Double(library.side(detector))
   }
 
@@ -120,7 +120,7 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
   /// A rotated rectangle of an image, to be searched for faces.
   struct Part {
     /// The center of the rectangle, in pixels of the image.
-    var center: PixelPoint
+    var center: Point
     /// The clockwise rotation in the whole image, in degrees, of a face that is upright in this
     /// rectangle.
     var degrees: Double

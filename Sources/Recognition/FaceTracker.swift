@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankRaster
+
 /// Finds faces in consecutive frames, and gives each face a permanent id.
 ///
 /// In each frame, a known face is searched for only in a small crop around its expected position.

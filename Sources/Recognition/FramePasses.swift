@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankRaster
+
 /// An object found by a search, with coordinates in pixels.
 protocol DetectedObject {
-  var center: PixelPoint { get }
+  var center: Point { get }
   /// Returns the object in coordinates of a larger image, which contains the searched image at this
   /// offset.
   func moved(byX x: Int, y: Int) -> Self

@@ -3,16 +3,9 @@
 import OvercrankCapture
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankRaster
 
-/// The luma of an image, in memory that belongs to another object and does not change.
-struct LumaImage: @unchecked Sendable {
-  let base: UnsafePointer<UInt8>
-  let width: Int
-  let height: Int
-  let bytesPerRow: Int
-  /// Bytes from one pixel to the next: 2 in packed 4:2:2.
-  let bytesPerPixel: Int
-
+extension LumaImage {
   /// Formats whose first plane is 8-bit luma.
   private static let planar: Set<String> = [
     "gray", "yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "yuv444p", "yuvj444p", "yuv440p",
@@ -25,14 +18,6 @@ struct LumaImage: @unchecked Sendable {
     if planar.contains(format) { return (0, 1) }
     if format == "yuyv422" { return (0, 2) }
     return format == "uyvy422" ? (1, 2) : nil
-  }
-
-  init(
-    base: UnsafePointer<UInt8>, width: Int, height: Int, bytesPerRow: Int, bytesPerPixel: Int = 1
-  ) {
-    self.base = base
-    (self.width, self.height) = (width, height)
-    (self.bytesPerRow, self.bytesPerPixel) = (bytesPerRow, bytesPerPixel)
   }
 
   /// Uses the luma in the bytes of an uncompressed frame, without copying.
@@ -65,15 +50,6 @@ struct LumaImage: @unchecked Sendable {
       bytesPerRow: frame.bytesPerRow(0), bytesPerPixel: layout.bytesPerPixel)
   }
 
-  /// Returns the part of the image in a rectangle, without copying; nil if it has no pixel.
-  func cropped(to rect: PixelRect) -> LumaImage? {
-    let rect = rect.clamped(width: width, height: height)
-    guard rect.width > 0, rect.height > 0 else { return nil }
-    return LumaImage(
-      base: base + rect.y * bytesPerRow + rect.x * bytesPerPixel, width: rect.width,
-      height: rect.height, bytesPerRow: bytesPerRow, bytesPerPixel: bytesPerPixel)
-  }
-
   /// Returns a copy as a gray frame, or nil if memory is exhausted.
   func copied() -> MediaFrame? {
     guard let frame = try? MediaFrame.video(width: width, height: height, pixelFormat: .gray8),
@@ -84,28 +60,6 @@ struct LumaImage: @unchecked Sendable {
       for column in 0..<width { target[column] = line[column * bytesPerPixel] }
     }
     return frame
-  }
-}
-
-/// A position in an image in pixels, with fractions.
-struct PixelPoint: Hashable, Sendable {
-  var x: Double
-  var y: Double
-}
-
-/// A rectangle of whole pixels.
-struct PixelRect: Hashable {
-  var x: Int
-  var y: Int
-  var width: Int
-  var height: Int
-
-  /// Returns the part of the rectangle inside an image.
-  func clamped(width limit: Int, height heightLimit: Int) -> PixelRect {
-    let (left, top) = (min(max(0, x), limit), min(max(0, y), heightLimit))
-    return PixelRect(
-      x: left, y: top, width: max(0, min(limit, x + width) - left),
-      height: max(0, min(heightLimit, y + height) - top))
   }
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-public import OvercrankCapture
 public import OvercrankMediaCore
+public import OvercrankPreview
+public import OvercrankRaster
 
 /// A machine-readable code or a face that was found in a frame.
 ///
@@ -19,7 +20,7 @@ public struct MetadataObject: Hashable, Sendable {
   ///
   /// In device coordinates: from 0 at the left and upper edge of the captured frame to 1 at the
   /// opposite edges.
-  public let bounds: PreviewRect
+  public let bounds: Rect
   /// The corners in device coordinates.
   ///
   /// The order is upper left, upper right, lower right and lower left, as seen with the code
@@ -27,7 +28,7 @@ public struct MetadataObject: Hashable, Sendable {
   ///
   /// For bar codes, they enclose the lines that were read; the bars may extend further. For faces,
   /// they are the corners of ``bounds``.
-  public let corners: [PreviewPoint]
+  public let corners: [Point]
   /// The text of the code; nil if its bytes are not text.
   ///
   /// The text is untrusted: it may be long and contain control characters.
@@ -63,9 +64,8 @@ public struct MetadataObject: Hashable, Sendable {
   public func transformed(by geometry: PreviewGeometry) -> MetadataObject {
     MetadataObject(
       type: type, time: time, duration: duration,
-      corners: corners.map {
-        geometry.viewPoint(fromDevicePoint: PointOfInterest(x: $0.x, y: $0.y))
-      }, stringValue: stringValue, rawBytes: rawBytes, faceID: faceID,
+      corners: corners.map(geometry.viewPoint(fromDevicePoint:)), stringValue: stringValue,
+      rawBytes: rawBytes, faceID: faceID,
       rollAngle: rollAngle.map { Self.transformed($0, by: geometry) }, yawAngle: yawAngle)
   }
 
@@ -76,13 +76,13 @@ public struct MetadataObject: Hashable, Sendable {
     let (x, y) = (sin(roll * .pi / 180), -cos(roll * .pi / 180))
     let start = geometry.viewPoint(fromDevicePoint: .center)
     let end = geometry.viewPoint(
-      fromDevicePoint: PointOfInterest(
+      fromDevicePoint: Point(
         x: 0.5 + x / Double(geometry.imageWidth), y: 0.5 + y / Double(geometry.imageHeight)))
     return atan2(end.x - start.x, start.y - end.y) * 180 / .pi
   }
 
   init(
-    type: MetadataObjectType, time: MediaTime, duration: MediaTime, corners: [PreviewPoint],
+    type: MetadataObjectType, time: MediaTime, duration: MediaTime, corners: [Point],
     stringValue: String?, rawBytes: [UInt8], faceID: Int64? = nil, rollAngle: Double? = nil,
     yawAngle: Double? = nil
   ) {
@@ -92,7 +92,7 @@ public struct MetadataObject: Hashable, Sendable {
     (self.faceID, self.rollAngle, self.yawAngle) = (faceID, rollAngle, yawAngle)
     let (left, right) = (corners.map(\.x).min() ?? 0, corners.map(\.x).max() ?? 0)
     let (top, bottom) = (corners.map(\.y).min() ?? 0, corners.map(\.y).max() ?? 0)
-    bounds = PreviewRect(x: left, y: top, width: right - left, height: bottom - top)
+    bounds = Rect(x: left, y: top, width: right - left, height: bottom - top)
   }
 }
 

@@ -23,7 +23,7 @@ public struct MetadataObjectReader: ~Copyable {
   private let frames: FrameTable
   private var reader: FrameReader
   private var extractor: LumaExtractor
-  private var tracker: ObjectTracker
+  private var tracker: MetadataObjectTracker
   private let readers: ObjectReaders
 
   /// Opens the video of an asset.
@@ -49,7 +49,7 @@ public struct MetadataObjectReader: ~Copyable {
     frames = track.frames
     frameCount = track.frames.entries.count
     extractor = LumaExtractor()
-    tracker = ObjectTracker(readers, agreement: max(1, requiredAgreement))
+    tracker = MetadataObjectTracker(readers, agreement: max(1, requiredAgreement))
   }
 
   /// Finds the objects of a frame.

@@ -3,6 +3,7 @@
 public import OvercrankCapture
 import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
+public import OvercrankRaster
 import Synchronization
 
 /// An output that finds machine-readable codes and faces in the frames of a session.
@@ -29,7 +30,7 @@ public final class MetadataOutput: FrameOutput {
   private let core = Mutex<SessionCore?>(nil)
 
   /// The rectangle of a whole frame, in device coordinates.
-  static let wholeFrame = PreviewRect(x: 0, y: 0, width: 1, height: 1)
+  static let wholeFrame = Rect(x: 0, y: 0, width: 1, height: 1)
 
   /// Creates an output, to be added to a session.
   ///
@@ -109,7 +110,7 @@ public final class MetadataOutput: FrameOutput {
   ///
   /// An object is reported if its center is inside. A smaller part costs less time. Any part of the
   /// rectangle outside the frame is ignored.
-  public var rectOfInterest: PreviewRect {
+  public var rectOfInterest: Rect {
     get { worker.settings.withLock { $0.rectOfInterest } }
     set { worker.settings.withLock { $0.rectOfInterest = newValue } }
   }
@@ -138,7 +139,7 @@ public final class MetadataOutput: FrameOutput {
   }
 
   /// The numbers of frames so far, by outcome.
-  public var ledger: MetadataLedger { worker.counters.ledger }
+  public var ledger: MetadataLedger { MetadataLedger(worker.counters.ledger) }
 
   /// The objects that were found in frames, beginning with the next frame.
   ///
@@ -183,5 +184,31 @@ public final class MetadataOutput: FrameOutput {
   package func didJoin(_ session: CaptureSession?) {
     core.withLock { $0 = session?.core }
     if session == nil { worker.replaceSink(with: nil) }
+  }
+}
+
+/// The numbers of frames that a metadata output received, by outcome.
+public struct MetadataLedger: Hashable, Sendable {
+  /// Frames that arrived while the connection was enabled.
+  public var offered: Int64 = 0
+  /// Frames that were searched for objects.
+  public var examined: Int64 = 0
+  /// Frames that were not searched, because a newer frame replaced them or no buffer was free.
+  public var skipped: Int64 = 0
+  /// Frames that arrived damaged, or could not be decoded.
+  public var corrupt: Int64 = 0
+  /// Frames that wait for the search or are being searched.
+  public var waiting: Int64 = 0
+
+  /// Whether the numbers of frames of all outcomes add up to ``offered``.
+  public var isBalanced: Bool { offered == examined + skipped + corrupt + waiting }
+}
+
+extension MetadataLedger {
+  /// Creates the ledger of an output from its counts.
+  init(_ ledger: DataOutputLedger) {
+    (offered, examined, waiting) = (ledger.offered, ledger.delivered, ledger.waiting)
+    corrupt = ledger.dropped[.corrupt] ?? 0
+    skipped = ledger.dropped.values.reduce(0, +) - corrupt
   }
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Glibc
 import OvercrankCapture
 import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankRaster
 import Synchronization
 
 /// The thread of a metadata output, which searches the newest frame for objects.
@@ -21,7 +23,7 @@ final class MetadataWorker: Sendable {
   }
 
   let settings = Mutex(Settings())
-  let counters = MetadataCounters()
+  let counters = DataOutputCounters()
   let wake = DispatchSemaphore(value: 0)
   let hub = EventHub<MetadataObjectFrame>()
   let handler = Mutex<(@Sendable (MetadataObjectFrame) -> Void)?>(nil)
@@ -80,9 +82,9 @@ final class MetadataWorker: Sendable {
           let objects = try extractor.withLuma(of: bytes, sink.format) { luma in
             search.objects(in: luma, waiting, sink.frameDuration, settings)
           }
-          counters.examined.wrappingAdd(1, ordering: .releasing)
+          counters.delivered.wrappingAdd(1, ordering: .releasing)
           if let frame = search.report(objects, of: waiting) { send(frame) }
-        } catch { counters.corrupt.wrappingAdd(1, ordering: .releasing) }
+        } catch { counters.note(.corrupt) }
         search.end()
       }
     }
@@ -96,7 +98,7 @@ final class MetadataWorker: Sendable {
 
 /// The state that the worker keeps from frame to frame.
 private struct Search {
-  private var tracker: ObjectTracker?
+  private var tracker: MetadataObjectTracker?
   private var version = -1
   private var budget = ProcessorBudget(share: 1)
   private var start: (microseconds: Int64, used: Int64) = (0, 0)
@@ -125,7 +127,7 @@ private struct Search {
   ) -> [MetadataObject] {
     guard let readers = settings.readers else { return [] }
     if settings.version != version {
-      tracker = ObjectTracker(readers, agreement: settings.agreement)
+      tracker = MetadataObjectTracker(readers, agreement: settings.agreement)
       version = settings.version
     }
     let time = waiting.observation.microseconds
@@ -145,11 +147,11 @@ private struct Search {
     return MetadataObjectFrame(
       objects: objects,
       presentationTimeStamp: MediaTime(microseconds: waiting.observation.microseconds),
-      frameIndex: waiting.index, streamStart: MediaTime(microseconds: waiting.start))
+      frameIndex: waiting.note.index, streamStart: MediaTime(microseconds: waiting.note.start))
   }
 }
 
-extension PreviewRect {
+extension Rect {
   /// Converts a rectangle from device coordinates to pixels; nil for the whole frame.
   func pixels(width: Int, height: Int) -> PixelRect? {
     guard self != MetadataOutput.wholeFrame else { return nil }
@@ -160,5 +162,38 @@ extension PreviewRect {
     return PixelRect(
       x: left, y: top, width: max(0, position(x + self.width, width) - left),
       height: max(0, position(y + self.height, height) - top))
+  }
+}
+
+/// Limits the share of a processor that a worker uses.
+///
+/// After each task, the worker sleeps until the processor time that it used is no more than the
+/// allowed fraction of the time since the task began.
+struct ProcessorBudget {
+  /// The allowed fraction of a processor, above 0; at 1 the worker never sleeps.
+  let share: Double
+  private var nextStart: Int64?
+
+  init(share: Double) { self.share = share }
+
+  /// Returns the time in microseconds that the worker must still sleep.
+  func rest(at microseconds: Int64) -> Int64 {
+    share >= 1 ? 0 : max(0, (nextStart ?? microseconds) - microseconds)
+  }
+
+  /// Records finished work.
+  ///
+  /// - Parameters:
+  ///   - start: The time at which the work began.
+  ///   - used: The processor time that the work used, in microseconds.
+  mutating func spend(from start: Int64, used: Int64) {
+    nextStart = start + Int64((Double(used) / max(share, 0.001)).rounded())
+  }
+
+  /// The processor time of the calling thread, in microseconds.
+  static func threadMicroseconds() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000
   }
 }

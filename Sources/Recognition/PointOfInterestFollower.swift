@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankCapture
+public import OvercrankCameraControls
 public import OvercrankMediaCore
+public import OvercrankRaster
 import Synchronization
 
 /// Keeps the exposure and the focus of a camera on the largest face, or on a point that was tapped.
@@ -23,8 +24,8 @@ public final class PointOfInterestFollower: Sendable {
 
   private struct State {
     /// The point that this follower set on the camera during the current stream.
-    var point: PointOfInterest?
-    var tapped: PointOfInterest?
+    var point: Point?
+    var tapped: Point?
     var streamStart: MediaTime?
   }
 
@@ -42,7 +43,7 @@ public final class PointOfInterestFollower: Sendable {
   }
 
   /// The point that was set last in the current stream; nil if none was set.
-  public var pointOfInterest: PointOfInterest? { state.withLock { $0.point } }
+  public var pointOfInterest: Point? { state.withLock { $0.point } }
 
   /// Moves the region to the largest face of a frame if the face has moved by a tenth of the image.
   ///
@@ -66,7 +67,7 @@ public final class PointOfInterestFollower: Sendable {
       }
       guard let face = frame.objects.first(where: { $0.type == .face }) else { return false }
       let bounds = face.bounds
-      let point = PointOfInterest(
+      let point = Point(
         x: min(1, bounds.x + bounds.width / 2), y: min(1, bounds.y + bounds.height / 2))
       return isFar(point, from: state.point) ? try measure(point, &state) : false
     }
@@ -79,7 +80,7 @@ public final class PointOfInterestFollower: Sendable {
   /// - Throws: `MediaError` with `.controlOutOfRange` for a point outside the image, which changes
   ///   nothing, or if the camera refuses the region. If it refuses only the region for focus, the
   ///   exposure uses the point, and ``pointOfInterest`` returns it.
-  public func setTappedPoint(_ point: PointOfInterest?) throws(MediaError) {
+  public func setTappedPoint(_ point: Point?) throws(MediaError) {
     try state.withLock { (state) throws(MediaError) in
       guard let point else {
         state.tapped = nil
@@ -90,7 +91,7 @@ public final class PointOfInterestFollower: Sendable {
     }
   }
 
-  private func isFar(_ point: PointOfInterest, from last: PointOfInterest?) -> Bool {
+  private func isFar(_ point: Point, from last: Point?) -> Bool {
     guard let last else { return true }
     return max(abs(point.x - last.x), abs(point.y - last.y)) > Self.minimumMotion
   }
@@ -100,7 +101,7 @@ public final class PointOfInterestFollower: Sendable {
   ///
   /// The point is stored in the state as soon as one region is set.
   private func measure(
-    _ point: PointOfInterest, _ state: inout State
+    _ point: Point, _ state: inout State
   ) throws(MediaError) -> Bool {
     let hasExposure = controls.isExposurePointOfInterestSupported
     if hasExposure {

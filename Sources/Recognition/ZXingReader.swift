@@ -2,6 +2,7 @@
 
 import CCodeReader
 import OvercrankMediaCore
+import OvercrankRaster
 
 /// A code that zxing-cpp has read, with corners in pixels.
 struct DetectedCode: DetectedObject, Hashable, Sendable {
@@ -9,7 +10,7 @@ struct DetectedCode: DetectedObject, Hashable, Sendable {
   /// The text of the code; nil if the code's bytes are not text.
   var text: String?
   var bytes: [UInt8]
-  var corners: [PixelPoint]
+  var corners: [Point]
   /// Whether the code is light on dark.
   var isInverted = false
   /// The number of image rows in which a bar code was read; 0 for other codes.
@@ -22,8 +23,8 @@ struct DetectedCode: DetectedObject, Hashable, Sendable {
   }
   var key: Key { Key(type: type, bytes: bytes) }
 
-  var center: PixelPoint {
-    PixelPoint(
+  var center: Point {
+    Point(
       x: corners.reduce(0) { $0 + $1.x } / Double(max(1, corners.count)),
       y: corners.reduce(0) { $0 + $1.y } / Double(max(1, corners.count)))
   }
@@ -44,7 +45,7 @@ struct DetectedCode: DetectedObject, Hashable, Sendable {
 
   func moved(byX x: Int, y: Int) -> DetectedCode {
     var moved = self
-    moved.corners = corners.map { PixelPoint(x: $0.x + Double(x), y: $0.y + Double(y)) }
+    moved.corners = corners.map { Point(x: $0.x + Double(x), y: $0.y + Double(y)) }
     return moved
   }
 
@@ -52,7 +53,7 @@ struct DetectedCode: DetectedObject, Hashable, Sendable {
   /// `factor`.
   func divided(by factor: Double) -> DetectedCode {
     var divided = self
-    divided.corners = corners.map { PixelPoint(x: $0.x / factor, y: $0.y / factor) }
+    divided.corners = corners.map { Point(x: $0.x / factor, y: $0.y / factor) }
     divided.lineCount = Int(Double(lineCount) / factor)
     return divided
   }
@@ -143,7 +144,7 @@ final class ZXingReader: @unchecked Sendable {
       let bytes = Array(UnsafeBufferPointer(start: code.bytes, count: code.byte_count))
       let detected = DetectedCode(
         type: type, text: Self.text(of: code, bytes), bytes: bytes,
-        corners: corners.map { PixelPoint(x: Double($0.x), y: Double($0.y)) },
+        corners: corners.map { Point(x: Double($0.x), y: Double($0.y)) },
         isInverted: code.is_inverted, lineCount: type.isLinear ? Int(code.line_count) : 0)
       found.append(normalized(detected, code))
     }

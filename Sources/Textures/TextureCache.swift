@@ -59,8 +59,7 @@ public final class TextureCache {
   /// - Throws: `MediaError` with `.noRenderer` without a current context.
   public init(importsCameraBuffers: Bool = false) throws(MediaError) {
     guard let context = eglGetCurrentContext() else { throw .noRenderer("no context is current") }
-    self.context = context
-    self.importsCameraBuffers = importsCameraBuffers
+    (self.context, self.importsCameraBuffers) = (context, importsCameraBuffers)
     importer = importsCameraBuffers ? BufferImporter() : nil
     var side: GLint = 0
     glGetIntegerv(GLenum(GL_MAX_TEXTURE_SIZE), &side)

@@ -2,6 +2,7 @@
 
 import CVideo4Linux
 package import OvercrankMediaCore
+package import OvercrankRaster
 
 /// A streaming queue of driver buffers, mapped into this process.
 ///
@@ -298,29 +299,17 @@ package struct Dequeued {
   }
 }
 
-/// A rectangle of the sensor's or signal's pixels.
-package struct CropRectangle: Hashable, Sendable {
-  package var left: Int32
-  package var top: Int32
-  package var width: UInt32
-  package var height: UInt32
-
-  package init(left: Int32, top: Int32, width: UInt32, height: UInt32) {
-    (self.left, self.top, self.width, self.height) = (left, top, width, height)
-  }
-}
-
 extension BufferQueue {
   /// Reads the crop rectangle, which is the part of the captured image that the frames contain:
   /// `VIDIOC_G_SELECTION` with `V4L2_SEL_TGT_CROP`.
   ///
   /// - Throws: ``CallFailure`` with the operation `.readCrop`. The kind is `.notSupported` if the
   ///   driver cannot crop.
-  package func crop() throws(CallFailure) -> CropRectangle {
+  package func crop() throws(CallFailure) -> PixelRect {
     var selection = selection()
     try CallFailure.check(
       control(CVideo4Linux_VIDIOC_G_SELECTION, &selection), .readCrop, path)
-    return CropRectangle(selection.r)
+    return PixelRect(selection.r)
   }
 
   /// Sets the crop rectangle, which is the part of the captured image that the frames contain:
@@ -331,13 +320,12 @@ extension BufferQueue {
   /// - Returns: The crop rectangle that the driver granted.
   /// - Throws: ``CallFailure`` with the operation `.setCrop`. The kind is `.busy` if the driver
   ///   would have to change the format.
-  package func setCrop(_ crop: CropRectangle) throws(CallFailure) -> CropRectangle {
+  package func setCrop(_ crop: PixelRect) throws(CallFailure) -> PixelRect {
     var selection = selection()
-    selection.r = v4l2_rect(
-      left: crop.left, top: crop.top, width: crop.width, height: crop.height)
+    selection.r = v4l2_rect(crop)
     try CallFailure.check(
       control(CVideo4Linux_VIDIOC_S_SELECTION, &selection), .setCrop, path)
-    return CropRectangle(selection.r)
+    return PixelRect(selection.r)
   }
 
   /// The current format: `VIDIOC_G_FMT`.
@@ -355,10 +343,20 @@ extension BufferQueue {
   }
 }
 
-extension CropRectangle {
-  fileprivate init(_ rectangle: v4l2_rect) {
+extension PixelRect {
+  /// Creates a rectangle of the pixels of a sensor or signal.
+  init(_ rectangle: v4l2_rect) {
     self.init(
-      left: rectangle.left, top: rectangle.top, width: rectangle.width, height: rectangle.height)
+      x: Int(rectangle.left), y: Int(rectangle.top), width: Int(rectangle.width),
+      height: Int(rectangle.height))
+  }
+}
+
+extension v4l2_rect {
+  init(_ rectangle: PixelRect) {
+    self.init(
+      left: Int32(clamping: rectangle.x), top: Int32(clamping: rectangle.y),
+      width: UInt32(clamping: rectangle.width), height: UInt32(clamping: rectangle.height))
   }
 }
 

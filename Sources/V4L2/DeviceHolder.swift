@@ -11,8 +11,7 @@ package struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
   package let name: String
 
   package init(process: Int32, name: String) {
-    self.process = process
-    self.name = name
+    (self.process, self.name) = (process, name)
   }
 
   /// The program in the form `firefox (process 123)`.

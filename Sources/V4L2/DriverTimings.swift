@@ -17,9 +17,7 @@ package struct DriverTimings: Hashable, Sendable {
     package var isSyncPositive: Bool
 
     package init(frontPorch: UInt32, sync: UInt32, backPorch: UInt32, isSyncPositive: Bool) {
-      self.frontPorch = frontPorch
-      self.sync = sync
-      self.backPorch = backPorch
+      (self.frontPorch, self.sync, self.backPorch) = (frontPorch, sync, backPorch)
       self.isSyncPositive = isSyncPositive
     }
 
@@ -31,10 +29,7 @@ package struct DriverTimings: Hashable, Sendable {
   package struct Standards: OptionSet, Hashable, Sendable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
-    package static let cea861 = Standards(rawValue: 1)
-    package static let dmt = Standards(rawValue: 2)
     package static let cvt = Standards(rawValue: 4)
-    package static let gtf = Standards(rawValue: 8)
   }
 
   /// Active pixels per line.
@@ -63,12 +58,8 @@ package struct DriverTimings: Hashable, Sendable {
     width: UInt32, height: UInt32, pixelClock: UInt64, horizontal: Blanking,
     vertical: Blanking, standards: Standards
   ) {
-    self.width = width
-    self.height = height
-    self.pixelClock = pixelClock
-    self.horizontal = horizontal
-    self.vertical = vertical
-    self.standards = standards
+    (self.width, self.height, self.pixelClock) = (width, height, pixelClock)
+    (self.horizontal, self.vertical, self.standards) = (horizontal, vertical, standards)
   }
 
   /// `V4L2_DV_FL_REDUCED_BLANKING`.
@@ -134,15 +125,6 @@ extension DriverTimings {
   }
 }
 
-/// The timing limits of a device: `VIDIOC_DV_TIMINGS_CAP`.
-package struct DriverTimingsLimits: Hashable, Sendable {
-  package let smallest: DriverSize
-  package let largest: DriverSize
-  /// The limits of the pixel clock, in pixels per second.
-  package let lowestClock: UInt64
-  package let highestClock: UInt64
-}
-
 extension VideoDevice {
   /// Lists the preset timings of the current input: `VIDIOC_ENUM_DV_TIMINGS`.
   ///
@@ -195,21 +177,5 @@ extension VideoDevice {
     try CallFailure.check(
       control(CVideo4Linux_VIDIOC_S_DV_TIMINGS, &request), .setTimings, path)
     return DriverTimings(request) ?? timings
-  }
-
-  /// Reads the timing limits of the current input: `VIDIOC_DV_TIMINGS_CAP`.
-  ///
-  /// - Returns: The limits, or nil if the driver reports none.
-  /// - Throws: ``CallFailure`` with the operation `.readTimings`.
-  package borrowing func timingsLimits() throws(CallFailure) -> DriverTimingsLimits? {
-    var answer = v4l2_dv_timings_cap()
-    guard try has(CVideo4Linux_VIDIOC_DV_TIMINGS_CAP, &answer, .readTimings),
-      answer.type == UInt32(V4L2_DV_BT_656_1120)
-    else { return nil }
-    let limits = answer.bt
-    return DriverTimingsLimits(
-      smallest: DriverSize(width: limits.min_width, height: limits.min_height),
-      largest: DriverSize(width: limits.max_width, height: limits.max_height),
-      lowestClock: limits.min_pixelclock, highestClock: limits.max_pixelclock)
   }
 }

@@ -16,8 +16,7 @@ package struct ExportedBuffer: ~Copyable {
 
   /// Takes ownership of the descriptor of a dma-buf.
   package init(owning descriptor: CInt, of memory: UnsafeRawBufferPointer) {
-    self.descriptor = descriptor
-    self.memory = memory
+    (self.descriptor, self.memory) = (descriptor, memory)
   }
 
   deinit { _ = Glibc.close(descriptor) }

@@ -4,6 +4,7 @@ import CVideo4Linux
 import Glibc
 import OvercrankLinuxSystem
 package import OvercrankMediaCore
+package import OvercrankRaster
 import Synchronization
 
 /// An open Video4Linux node, such as `/dev/video0`.
@@ -120,9 +121,7 @@ package struct VideoDevice: ~Copyable, Sendable {
     }
     return UnsafeMutableRawBufferPointer(start: start, count: length)
   }
-}
 
-extension VideoDevice {
   /// The number in a node's name, such as 3 for `/dev/video3`, or nil for other names.
   ///
   /// The kernel numbers nodes in the order in which they appear.
@@ -201,22 +200,15 @@ package struct V4L2PixelFormat: Hashable, Sendable {
   package init(
     index: UInt32, fourcc: UInt32, isCompressed: Bool, isEmulated: Bool, description: String
   ) {
-    self.index = index
-    self.fourcc = fourcc
-    self.isCompressed = isCompressed
-    self.isEmulated = isEmulated
-    self.description = description
+    (self.index, self.fourcc, self.isCompressed) = (index, fourcc, isCompressed)
+    (self.isEmulated, self.description) = (isEmulated, description)
   }
 }
 
-/// A frame size in pixels, as reported by the driver.
-package struct DriverSize: Hashable, Sendable {
-  package let width: UInt32
-  package let height: UInt32
-
-  package init(width: UInt32, height: UInt32) {
-    self.width = width
-    self.height = height
+extension VideoSize {
+  /// Creates a size from the numbers of a driver.
+  package init(_ width: UInt32, _ height: UInt32) {
+    self.init(width: Int(width), height: Int(height))
   }
 }
 
@@ -228,8 +220,7 @@ package struct DriverFraction: Hashable, Sendable, CustomStringConvertible {
   package let denominator: UInt32
 
   package init(_ numerator: UInt32, _ denominator: UInt32) {
-    self.numerator = numerator
-    self.denominator = denominator
+    (self.numerator, self.denominator) = (numerator, denominator)
   }
 
   init(_ fraction: v4l2_fract) { self.init(fraction.numerator, fraction.denominator) }
@@ -240,11 +231,11 @@ package struct DriverFraction: Hashable, Sendable, CustomStringConvertible {
 /// The frame sizes of a format: `VIDIOC_ENUM_FRAMESIZES`.
 package enum DriverSizes: Hashable, Sendable {
   /// A list of sizes. Empty if the driver reports none.
-  case discrete([DriverSize])
+  case discrete([VideoSize])
   /// All sizes from the smallest to the largest in fixed steps.
-  case stepwise(smallest: DriverSize, largest: DriverSize, step: DriverSize)
+  case stepwise(smallest: VideoSize, largest: VideoSize, step: VideoSize)
   /// Every size from the smallest to the largest.
-  case continuous(smallest: DriverSize, largest: DriverSize)
+  case continuous(smallest: VideoSize, largest: VideoSize)
 }
 
 /// The frame durations of a format and size, in seconds: `VIDIOC_ENUM_FRAMEINTERVALS`.
@@ -291,28 +282,28 @@ extension VideoDevice {
   /// - Throws: ``CallFailure`` with the operation `.listSizes`. A driver without this list is not
   ///   an error.
   package borrowing func sizes(of fourcc: UInt32) throws(CallFailure) -> DriverSizes {
-    var sizes: [DriverSize] = []
+    var sizes: [VideoSize] = []
     for index in 0..<Self.listLimit {
       var entry = v4l2_frmsizeenum()
       entry.index = index
       entry.pixel_format = fourcc
       guard try has(CVideo4Linux_VIDIOC_ENUM_FRAMESIZES, &entry, .listSizes) else { break }
       if entry.type == V4L2_FRMSIZE_TYPE_DISCRETE.rawValue {
-        sizes.append(DriverSize(width: entry.discrete.width, height: entry.discrete.height))
+        sizes.append(VideoSize(entry.discrete.width, entry.discrete.height))
         continue
       }
       // The specification allows either one range or a list of sizes. If a list also contains a
       // range, the range is ignored.
       guard sizes.isEmpty else { continue }
       let range = entry.stepwise
-      let smallest = DriverSize(width: range.min_width, height: range.min_height)
-      let largest = DriverSize(width: range.max_width, height: range.max_height)
+      let smallest = VideoSize(range.min_width, range.min_height)
+      let largest = VideoSize(range.max_width, range.max_height)
       guard entry.type == V4L2_FRMSIZE_TYPE_STEPWISE.rawValue else {
         return .continuous(smallest: smallest, largest: largest)
       }
       return .stepwise(
         smallest: smallest, largest: largest,
-        step: DriverSize(width: range.step_width, height: range.step_height))
+        step: VideoSize(range.step_width, range.step_height))
     }
     return .discrete(sizes)
   }
@@ -322,15 +313,15 @@ extension VideoDevice {
   /// - Throws: ``CallFailure`` with the operation `.listIntervals`. A driver without this list is
   ///   not an error.
   package borrowing func intervals(
-    of fourcc: UInt32, at size: DriverSize
+    of fourcc: UInt32, at size: VideoSize
   ) throws(CallFailure) -> DriverIntervals {
     var intervals: [DriverFraction] = []
     for index in 0..<Self.listLimit {
       var entry = v4l2_frmivalenum()
       entry.index = index
       entry.pixel_format = fourcc
-      entry.width = size.width
-      entry.height = size.height
+      entry.width = UInt32(clamping: size.width)
+      entry.height = UInt32(clamping: size.height)
       guard try has(CVideo4Linux_VIDIOC_ENUM_FRAMEINTERVALS, &entry, .listIntervals) else { break }
       if entry.type == V4L2_FRMIVAL_TYPE_DISCRETE.rawValue {
         intervals.append(DriverFraction(entry.discrete))
@@ -362,9 +353,7 @@ extension VideoDevice {
       return true
     }
   }
-}
 
-extension VideoDevice {
   /// The handles of device nodes that the parts of this program share.
   package var handles: SharedHandles { handle.calls.handles }
 
@@ -478,9 +467,7 @@ package final class DeviceHandle: ControlChannel, Sendable {
     _ path: String, _ capabilities: VideoDevice.Capabilities, _ calls: any VideoSystemCalls,
     _ descriptor: CInt
   ) {
-    self.path = path
-    self.capabilities = capabilities
-    self.calls = calls
+    (self.path, self.capabilities, self.calls) = (path, capabilities, calls)
     self.descriptor = descriptor
   }
 

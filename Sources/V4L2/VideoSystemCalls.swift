@@ -87,8 +87,7 @@ struct KernelVideoCalls: VideoSystemCalls {
   ///   - nodeDirectory: The directory to use instead of `/dev`.
   ///   - classDirectory: The directory to use instead of `/sys/class/video4linux`.
   init(nodeDirectory: String = "/dev", classDirectory: String = "/sys/class/video4linux") {
-    self.nodeDirectory = nodeDirectory
-    self.classDirectory = classDirectory
+    (self.nodeDirectory, self.classDirectory) = (nodeDirectory, classDirectory)
   }
 
   func open(_ path: String) -> CInt {

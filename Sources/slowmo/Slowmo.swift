@@ -200,3 +200,22 @@ extension Verb {
   var endsReading: Bool { true }
   var endsAtOnce: Bool { endsReading }
 }
+
+/// The text of `--version`: the version of the command and the versions of the linked libraries.
+enum VersionText {
+  static var text: String {
+    let libraries = LinkedLibraries.versions.map { "\($0.name) \($0.version)" }
+    return (["slowmo \(OvercrankVersion.number)"] + libraries).joined(separator: "\n")
+  }
+}
+
+/// The entry point of the `slowmo` program.
+package enum SlowmoProgram {
+  /// Runs the program with the arguments of the process, then exits.
+  ///
+  /// - Parameter components: The optional components that this program links.
+  package static func main(with components: OptionalComponents = OptionalComponents()) {
+    components.register()
+    Slowmo.main()
+  }
+}

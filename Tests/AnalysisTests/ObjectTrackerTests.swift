@@ -3,13 +3,14 @@
 import Foundation
 import OvercrankAssets
 import OvercrankMediaCore
+import OvercrankRaster
 import TestSupport
 import Testing
 
 @testable import OvercrankAnalysis
 
 /// The share of a pixel that a disk with smooth edges covers.
-private func disk(_ x: Int, _ y: Int, _ center: ImagePoint, radius: Double) -> Double {
+private func disk(_ x: Int, _ y: Int, _ center: Point, radius: Double) -> Double {
   let distance = hypot(Double(x) + 0.5 - center.x, Double(y) + 0.5 - center.y)
   return min(1, max(0, radius - distance + 0.5))
 }
@@ -18,7 +19,7 @@ private func disk(_ x: Int, _ y: Int, _ center: ImagePoint, radius: Double) -> D
 struct ObjectTrackerTests {
   /// An image of a disk with noise, in gray or in RGB.
   static func image(
-    _ center: ImagePoint, noise: Double, isColor: Bool, _ random: inout SeededGenerator
+    _ center: Point, noise: Double, isColor: Bool, _ random: inout SeededGenerator
   ) -> UprightFrames.Image {
     var image = UprightFrames.Image(width: 80, height: 64, bytes: [])
     for y in 0..<image.height {
@@ -43,15 +44,15 @@ struct ObjectTrackerTests {
     for seed in 0..<100 as Range<UInt64> {
       var random = SeededGenerator(seed: seed)
       // The center of each disk has a random fraction of a pixel.
-      let first = ImagePoint(
+      let first = Point(
         x: 30 + .random(in: 0..<1, using: &random), y: 30 + .random(in: 0..<1, using: &random))
-      let moved = ImagePoint(
+      let moved = Point(
         x: first.x + .random(in: 3..<12, using: &random),
         y: first.y - .random(in: 3..<8, using: &random))
-      let box = PixelBox(x: 17, y: 17, width: 27, height: 27)
+      let box = PixelRect(x: 17, y: 17, width: 27, height: 27)
       let marked = Self.image(first, noise: 5, isColor: method == .color, &random)
       let next = Self.image(moved, noise: 5, isColor: method == .color, &random)
-      let center = ImagePoint(x: 30.5, y: 30.5)
+      let center = Point(x: 30.5, y: 30.5)
       let found: ObjectMatch?
       let expected: Double
       switch method {
@@ -83,8 +84,8 @@ struct ObjectTrackerTests {
     method: ObjectTracker.Method
   ) throws {
     let scratch = try Scratch()
-    func center(_ frame: Int) -> ImagePoint {
-      ImagePoint(x: 20 + 2.3 * Double(frame), y: 30 + 8 * sin(Double(frame) / 9))
+    func center(_ frame: Int) -> Point {
+      Point(x: 20 + 2.3 * Double(frame), y: 30 + 8 * sin(Double(frame) / 9))
     }
     let asset = try PaintedMovie(width: 160, height: 64, rate: 240, count: 50)
       .write(
@@ -96,7 +97,7 @@ struct ObjectTrackerTests {
           return (UInt8(60 + 150 * share), UInt8(70 - 20 * share), UInt8(80 - 50 * share))
         })
     let track = try ObjectTracker(method: method)
-      .track(asset, from: .zero, in: PixelBox(x: 10, y: 20, width: 20, height: 20))
+      .track(asset, from: .zero, in: PixelRect(x: 10, y: 20, width: 20, height: 20))
     #expect(track.points.map(\.index) == Array(0..<50))
     let (first, last) = (try #require(track.lost.first), try #require(track.lost.last))
     #expect((17...27).contains(first.firstIndex) && (28...39).contains(last.lastIndex))
@@ -119,19 +120,19 @@ struct ObjectTrackerTests {
   @Test(arguments: [ObjectTracker.Method.patch, .color])
   func `An object that left is not replaced by another`(method: ObjectTracker.Method) throws {
     let scratch = try Scratch()
-    func center(_ frame: Int) -> ImagePoint { ImagePoint(x: 60 + 5.2 * Double(frame), y: 40) }
+    func center(_ frame: Int) -> Point { Point(x: 60 + 5.2 * Double(frame), y: 40) }
     // From frame 40 on, a smaller and paler disk lies on the way of the first one, which is outside.
     let asset = try PaintedMovie(width: 160, height: 80, rate: 240, count: 150)
       .write(
         to: scratch.file("a.mov"),
         color: { frame, x, y in
           let own = disk(x, y, center(frame), radius: 8)
-          let other = frame < 40 ? 0 : disk(x, y, ImagePoint(x: 132, y: 44), radius: 5.6) * 0.75
+          let other = frame < 40 ? 0 : disk(x, y, Point(x: 132, y: 44), radius: 5.6) * 0.75
           let share = max(own, other)
           return (UInt8(60 + 150 * share), UInt8(70 - 20 * share), UInt8(80 - 50 * share))
         })
     let track = try ObjectTracker(method: method)
-      .track(asset, from: .zero, in: PixelBox(x: 48, y: 28, width: 24, height: 24))
+      .track(asset, from: .zero, in: PixelRect(x: 48, y: 28, width: 24, height: 24))
     for point in track.points {
       let isInside = center(point.index).x < 140
       if point.index < 14 { #expect(point.position != nil, "\(point)") }
@@ -144,13 +145,13 @@ struct ObjectTrackerTests {
     let scratch = try Scratch()
     let asset = try PaintedMovie(width: 160, height: 80, rate: 240, count: 24)
       .write(to: scratch.file("a.mov")) { frame, x, y in
-        let one = disk(x, y, ImagePoint(x: 24 + 3 * Double(frame), y: 20), radius: 7)
-        let other = disk(x, y, ImagePoint(x: 130 - 2 * Double(frame), y: 58), radius: 9)
+        let one = disk(x, y, Point(x: 24 + 3 * Double(frame), y: 20), radius: 7)
+        let other = disk(x, y, Point(x: 130 - 2 * Double(frame), y: 58), radius: 9)
         return UInt8(50 + 120 * max(one, other))
       }
     let objects = [
-      ObjectTracker.MarkedObject(at: .zero, in: PixelBox(x: 14, y: 10, width: 20, height: 20)),
-      .init(at: MediaTime(1, over: 48), in: PixelBox(x: 108, y: 46, width: 24, height: 24)),
+      ObjectTracker.MarkedObject(at: .zero, in: PixelRect(x: 14, y: 10, width: 20, height: 20)),
+      .init(at: MediaTime(1, over: 48), in: PixelRect(x: 108, y: 46, width: 24, height: 24)),
     ]
     let tracker = ObjectTracker()
     let end = MediaTime(20, over: 240)
@@ -165,10 +166,10 @@ struct ObjectTrackerTests {
     let velocity = try #require(tracks[1].velocities()[5])
     #expect(abs(velocity.x + 480) < 5 && abs(velocity.y) < 5, "\(velocity)")
     let axes = ImageAxes(.up, imageHeight: 80)
-    #expect(axes.coordinates(of: ImagePoint(x: 3, y: 20)) == ImagePoint(x: 3, y: 60))
+    #expect(axes.coordinates(of: Point(x: 3, y: 20)) == Point(x: 3, y: 60))
     #expect(axes.coordinates(of: ImageVelocity(x: 1, y: 2)) == ImageVelocity(x: 1, y: -2))
-    let moved = ImageAxes(origin: ImagePoint(x: 10, y: 5), imageHeight: 80)
-    #expect(moved.coordinates(of: ImagePoint(x: 3, y: 20)) == ImagePoint(x: -7, y: 15))
+    let moved = ImageAxes(origin: Point(x: 10, y: 5), imageHeight: 80)
+    #expect(moved.coordinates(of: Point(x: 3, y: 20)) == Point(x: -7, y: 15))
   }
 
   @Test func `Tracking one of many identical grid crossings is ambiguous`() throws {
@@ -179,13 +180,13 @@ struct ObjectTrackerTests {
         (x + 4 * frame) % 14 == 0 || (y + frame) % 14 == 0 ? 60 : 190
       }
     let track = try ObjectTracker()
-      .track(asset, from: .zero, in: PixelBox(x: 50, y: 40, width: 12, height: 12))
+      .track(asset, from: .zero, in: PixelRect(x: 50, y: 40, width: 12, height: 12))
     #expect(track.points.dropFirst().allSatisfy { $0.position == nil && $0.isAmbiguous })
     // The position along a straight line cannot be determined.
     let line = try PaintedMovie(width: 120, height: 90, rate: 60, count: 2)
       .write(to: scratch.file("b.mov")) { _, x, _ in x == 60 ? 60 : 190 }
     for box in [
-      PixelBox(x: 54, y: 40, width: 12, height: 12), .init(x: 0, y: 0, width: 9, height: 9),
+      PixelRect(x: 54, y: 40, width: 12, height: 12), .init(x: 0, y: 0, width: 9, height: 9),
     ] {
       #expect {
         try ObjectTracker().track(line, from: .zero, in: box)
@@ -196,11 +197,11 @@ struct ObjectTrackerTests {
   }
 
   @Test(arguments: [
-    PixelBox(x: -1, y: 0, width: 10, height: 10), .init(x: 0, y: 0, width: 5, height: 10),
+    PixelRect(x: -1, y: 0, width: 10, height: 10), .init(x: 0, y: 0, width: 5, height: 10),
     .init(x: 60, y: 0, width: 10, height: 10), .init(x: .max, y: .max, width: .max, height: .max),
     .init(x: 0, y: 0, width: .min, height: .min),
   ])
-  func `Refuses to track a box outside the frame`(box: PixelBox) throws {
+  func `Refuses to track a box outside the frame`(box: PixelRect) throws {
     let scratch = try Scratch()
     let asset = try PaintedMovie(rate: 60, count: 2)
       .write(to: scratch.file("a.mov")) { _, x, y in UInt8(x + y) }
@@ -220,16 +221,16 @@ struct ImageMeasurementTests {
     throws
   {
     let (vertex, one, other) = (
-      ImagePoint(x: 100, y: 100), ImagePoint(x: 220, y: 130), ImagePoint(x: 60, y: 190)
+      Point(x: 100, y: 100), Point(x: 220, y: 130), Point(x: 60, y: 190)
     )
     let scale = try #require(
       LengthScale(
         pixels: MeasuredValue(400, uncertainty: 2), meters: MeasuredValue(1, uncertainty: 0.002)))
     let measurement = ImageMeasurement(pointUncertainty: 1.5)
     var random = SeededGenerator(seed: 2)
-    func moved(_ point: ImagePoint) -> ImagePoint {
+    func moved(_ point: Point) -> Point {
       let deviation = 1.5 / 1.96
-      return ImagePoint(
+      return Point(
         x: point.x + random.normal() * deviation, y: point.y + random.normal() * deviation)
     }
     let distance = measurement.distance(from: one, to: other, scale: scale)
@@ -248,8 +249,8 @@ struct ImageMeasurementTests {
     #expect((1_870...1_930).contains(distances), "\(distances)")
     #expect((1_870...1_930).contains(angles), "\(angles)")
     #expect(measurement.angle(at: one, between: one, and: other).value.isNaN)
-    let beside = ImagePoint(x: 1e-170, y: 0)
-    let corner = ImagePoint(x: 0, y: 0)
+    let beside = Point(x: 1e-170, y: 0)
+    let corner = Point(x: 0, y: 0)
     #expect(measurement.distance(from: beside, to: corner).value == 0)
     #expect(measurement.angle(at: corner, between: beside, and: one).value.isNaN)
     #expect(LengthScale(pixels: MeasuredValue(0, uncertainty: 0), meters: distance) == nil)

@@ -4,6 +4,7 @@ import Foundation
 import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankRaster
 import TestSupport
 import Testing
 
@@ -12,7 +13,7 @@ import Testing
 /// Still images made of many frames, checked by the painted frame numbers and the painted ball.
 struct StillComposerTests {
   /// Crops a box out of an image.
-  private static func part(_ image: StillImage, _ box: PixelBox) -> UprightFrames.Image {
+  private static func part(_ image: StillImage, _ box: PixelRect) -> UprightFrames.Image {
     var result = UprightFrames.Image(width: box.width, height: box.height, bytes: [])
     for row in box.y..<box.y + box.height {
       let start = 3 * (row * image.pixels.width + box.x)

@@ -2,6 +2,7 @@
 
 import Foundation
 import OvercrankMediaCore
+import OvercrankRaster
 import TestSupport
 import Testing
 
@@ -13,10 +14,10 @@ struct TrackSpeedTests {
   enum Motion: String, CaseIterable {
     case still, uniform, accelerated
 
-    func speed(_ random: inout SeededGenerator) -> ImagePoint {
+    func speed(_ random: inout SeededGenerator) -> Point {
       self == .still
-        ? ImagePoint(x: 0, y: 0)
-        : ImagePoint(
+        ? Point(x: 0, y: 0)
+        : Point(
           x: .random(in: 1..<3, using: &random), y: .random(in: 0.5..<2, using: &random))
     }
 
@@ -33,13 +34,13 @@ struct TrackSpeedTests {
     let count = RunSize.cases(20, full: 100)
     for seed in 0..<UInt64(count) {
       var random = SeededGenerator(seed: 500 + seed)
-      let box = PixelBox(x: 17, y: 17, width: 27, height: 27)
-      let first = ImagePoint(
+      let box = PixelRect(x: 17, y: 17, width: 27, height: 27)
+      let first = Point(
         x: 30 + .random(in: 0..<1, using: &random), y: 30 + .random(in: 0..<1, using: &random))
       let speed = motion.speed(&random)
       let isColor = method == .color
       let marked = ObjectTrackerTests.image(first, noise: 5, isColor: isColor, &random)
-      let match: (UprightFrames.Image, ImagePoint) -> ObjectMatch?
+      let match: (UprightFrames.Image, Point) -> ObjectMatch?
       switch method {
       case .patch:
         let matcher = PatchMatcher(
@@ -51,7 +52,7 @@ struct TrackSpeedTests {
       }
       let points = try (0..<5).map { index -> TrackedPoint in
         let time = Double(index)
-        let center = ImagePoint(
+        let center = Point(
           x: first.x + speed.x * time,
           y: first.y + speed.y * time + motion.acceleration / 2 * time * time)
         let image = ObjectTrackerTests.image(center, noise: 5, isColor: isColor, &random)
@@ -80,7 +81,7 @@ struct TrackSpeedTests {
     let points = times.enumerated().map { index, tick in
       let after = Double(tick) - instant
       let fall = after < 0 ? -3 * after : 2.5 * after
-      let position = ImagePoint(
+      let position = Point(
         x: 2 * after + random.normal() * 0.05 * scatter,
         y: 400 - fall + 0.05 * after * after + random.normal() * 0.05 * scatter)
       let isLost = lost.contains(tick)
@@ -93,7 +94,7 @@ struct TrackSpeedTests {
       let after = Double(tick) - instant
       return hypot(2, (after < 0 ? 3 : -2.5) + 0.1 * after) * 240
     }
-    let box = PixelBox(x: 0, y: 0, width: 9, height: 9)
+    let box = PixelRect(x: 0, y: 0, width: 9, height: 9)
     return (ObjectTrack(method: .color, box: box, points: points), truth)
   }
 

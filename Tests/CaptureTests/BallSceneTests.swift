@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import OvercrankCapture
+@testable import OvercrankSimulatedCameras
 
 private typealias Settings = SyntheticDriver.Settings
 

@@ -3,10 +3,12 @@
 import Glibc
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
+import OvercrankRaster
 import OvercrankV4L2
 import TestSupport
 import Testing
 
+@testable import OvercrankCameraControls
 @testable import OvercrankCapture
 
 /// Claims about the controls of a camera, on a scripted driver.
@@ -223,37 +225,37 @@ struct CameraControlsTests {
     let driver = studio()
     driver.change {
       $0.values[.regionOfInterest] = .rectangle(
-        ControlRectangle(left: 0, top: 0, width: 1280, height: 720))
+        PixelRect(x: 0, y: 0, width: 1280, height: 720))
     }
     let controls = try controls(driver)
     #expect(controls.isExposurePointOfInterestSupported)
     #expect(try controls.exposurePointOfInterest == nil)
-    try controls.setExposurePointOfInterest(PointOfInterest(x: 0.5, y: 0.25))
-    #expect(try controls.exposurePointOfInterest == PointOfInterest(x: 0.5, y: 0.25))
+    try controls.setExposurePointOfInterest(Point(x: 0.5, y: 0.25))
+    #expect(try controls.exposurePointOfInterest == Point(x: 0.5, y: 0.25))
     #expect(try controls.focusPointOfInterest == nil)
-    try controls.setFocusPointOfInterest(PointOfInterest(x: 1, y: 0))
+    try controls.setFocusPointOfInterest(Point(x: 1, y: 0))
     #expect(
       driver.change { $0.values[.regionOfInterest] }
-        == .rectangle(ControlRectangle(left: 960, top: 0, width: 320, height: 180)))
+        == .rectangle(PixelRect(x: 960, y: 0, width: 320, height: 180)))
     #expect(driver.change { $0.values[.regionOfInterestAutomatics] } == .number(0b1001))
     #expect(
-      code { try controls.setFocusPointOfInterest(PointOfInterest(x: -0.1, y: 0)) }
+      code { try controls.setFocusPointOfInterest(Point(x: -0.1, y: 0)) }
         == .controlOutOfRange)
   }
 
   @Test func `Centering exposure and focus points restores the full region`() throws {
     let driver = studio()
-    let whole = ControlValue.rectangle(ControlRectangle(left: 0, top: 0, width: 1280, height: 720))
+    let whole = ControlValue.rectangle(PixelRect(x: 0, y: 0, width: 1280, height: 720))
     driver.change { $0.values[.regionOfInterest] = whole }
     let controls = try controls(driver)
-    let corner = PointOfInterest(x: 1, y: 0)
+    let corner = Point(x: 1, y: 0)
     try controls.setExposurePointOfInterest(corner)
     try controls.setFocusPointOfInterest(corner)
     try controls.setExposurePointOfInterest(.center)
     #expect(try controls.exposurePointOfInterest == nil)
     #expect(try controls.focusPointOfInterest != nil)
     #expect(driver.change { $0.values[.regionOfInterest] } != whole)
-    try controls.setFocusPointOfInterest(PointOfInterest(x: 0.5, y: 0.5))
+    try controls.setFocusPointOfInterest(Point(x: 0.5, y: 0.5))
     #expect(try controls.focusPointOfInterest == nil)
     #expect(driver.change { $0.values[.regionOfInterest] } == whole)
     #expect(driver.change { $0.values[.regionOfInterestAutomatics] } == .number(0))
@@ -262,10 +264,7 @@ struct CameraControlsTests {
   @Test(arguments: [false, true])
   func `Stopping the session restores the region of interest`(isSetBefore: Bool) throws {
     let machine = try FakeVideoSystemCalls("uvc-webcam")
-    machine.pace {
-      usleep(500)
-      return true
-    }
+    machine.pace()
     try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       let session = try CaptureSession(camera)
@@ -275,9 +274,9 @@ struct CameraControlsTests {
       }
       let before = try region()
       #expect(before.count == 2)
-      if isSetBefore { try controls.setExposurePointOfInterest(PointOfInterest(x: 0.9, y: 0.9)) }
+      if isSetBefore { try controls.setExposurePointOfInterest(Point(x: 0.9, y: 0.9)) }
       try session.startRunning()
-      try controls.setExposurePointOfInterest(PointOfInterest(x: 0.1, y: 0.1))
+      try controls.setExposurePointOfInterest(Point(x: 0.1, y: 0.1))
       #expect(try controls.exposurePointOfInterest != nil)
       #expect(try region() != before)
       session.stopRunning()
@@ -324,7 +323,7 @@ struct CameraControlsTests {
         code { try controls.setVideoHDREnabled(false) },
         code { try controls.setAutoVideoFrameRateEnabled(false) },
         code { try controls.setVideoZoomFactor(1) }, code { try controls.setTorchMode(.off) },
-        code { try controls.setFocusPointOfInterest(PointOfInterest(x: 0, y: 0)) },
+        code { try controls.setFocusPointOfInterest(Point(x: 0, y: 0)) },
         code { _ = try controls.changes() },
       ] { #expect(code == .controlNotSupported) }
     }

@@ -3,11 +3,13 @@
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankMediaCore
+import OvercrankRecording
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import OvercrankCapture
+@testable import OvercrankSimulatedCameras
 
 /// The outcome of each frame period, as counted by the script.
 private struct Log: Equatable {
@@ -47,6 +49,18 @@ private func capture(
   account.close(end.frames)
   #expect(account.ledger.isBalanced)
   return Taken(end: end, account: account, frames: frames, driver: driver)
+}
+
+/// Runs a capture loop with one sink until its driver ends.
+private func run(
+  _ take: TakeSink, from pool: BufferPool, _ rate: FrameRate, _ control: CaptureControl
+) throws {
+  var loop = CaptureLoop(
+    pool: pool, frameRate: rate,
+    integrityCheck: FrameIntegrityCheck(byteCount: nil, isJPEG: false), control: control,
+    sinkList: SinkList([take]))
+  try loop.start()
+  _ = loop.run()
 }
 
 private struct Taken {
@@ -271,12 +285,7 @@ struct CaptureLoopTests {
     (isAlone ? [take] : [take, other] as [any FrameSink]).share(pool.capacity)
     // The other sink may keep all buffers of the pool, since the take keeps none.
     #expect(other.allowed.load(ordering: .relaxed) == (isAlone ? -1 : pool.capacity))
-    var loop = CaptureLoop(
-      pool: pool, frameRate: rate,
-      integrityCheck: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
-      control: control, sinkList: SinkList([take]))
-    try loop.start()
-    _ = loop.run()
+    try run(take, from: pool, rate, control)
     #expect(queue.heldCount == (isAlone ? 4 : 0))
     #expect(queue.endNumber == 4)
   }
@@ -290,12 +299,7 @@ struct CaptureLoopTests {
       let control = CaptureControl()
       let take = TakeSink(limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
       take.allow(keeping: 4)
-      var loop = CaptureLoop(
-        pool: pool, frameRate: rate,
-        integrityCheck: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
-        control: control, sinkList: SinkList([take]))
-      try loop.start()
-      _ = loop.run()
+      try run(take, from: pool, rate, control)
       #expect(pool.heldCount == 1)
       // An unplugged device is abandoned when its last buffer is returned.
       pool.close()

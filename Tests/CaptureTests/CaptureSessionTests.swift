@@ -9,6 +9,7 @@ import TestSupport
 import Testing
 
 @testable import OvercrankCapture
+@testable import OvercrankSimulatedCameras
 
 private func synthetic(_ name: String = "synthetic:128x96@240") throws -> DeviceInput {
   let device = try CaptureDevice.named(name)
@@ -18,6 +19,17 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
 
 // Serialized, since the capture threads of many sessions would use all processors.
 @Suite(.serialized) struct CaptureSessionTests {
+  /// The events of a session up to its stop.
+  private func untilStop(_ events: some AsyncSequence<SessionEvent, Never>) async -> [SessionEvent]
+  {
+    var seen: [SessionEvent] = []
+    for await event in events {
+      seen.append(event)
+      if event == .didStopRunning { break }
+    }
+    return seen
+  }
+
   @Test func `Adding and removing inputs and outputs updates connections`() throws {
     let session = CaptureSession()
     let (camera, other) = (try synthetic(), try synthetic())
@@ -157,20 +169,13 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
 
   @Test func `An unplugged camera is given as the interruption reason`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=50")
-    let input = try DeviceSystem.$calls.withValue(machine) {
-      let camera = try CaptureDevice.named("/dev/fakevideo0")
-      return try DeviceInput(device: camera, format: try camera.fastestFormat())
-    }
+    let input = try machine.input()
     let session = CaptureSession(input)
     let output = VideoDataOutput()
     try session.addOutput(output)
     let events = session.events
     try await session.startRunning()
-    var seen: [SessionEvent] = []
-    for await event in events {
-      seen.append(event)
-      if event == .didStopRunning { break }
-    }
+    let seen = await untilStop(events)
     #expect(seen.last == .didStopRunning)
     #expect(seen.contains(.wasInterrupted(input.device, .deviceGone)))
     #expect(output.ledger.offered == 50 && output.ledger.isBalanced)
@@ -181,14 +186,8 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
 
   @Test func `A capture input resumes when its camera is plugged in again`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=50 replug=1")
-    machine.pace {
-      usleep(500)
-      return true
-    }
-    let input = try DeviceSystem.$calls.withValue(machine) {
-      let camera = try CaptureDevice.named("/dev/fakevideo0")
-      return try DeviceInput(device: camera, format: try camera.fastestFormat())
-    }
+    machine.pace()
+    let input = try machine.input()
     let session = CaptureSession(input, retryMilliseconds: 1)
     let output = VideoDataOutput()
     try session.addOutput(output)
@@ -232,14 +231,8 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
   {
     for removesInput in [false, true] {
       let machine = try FakeVideoSystemCalls("hfr-usb unplug=5 replug=1")
-      machine.pace {
-        usleep(500)
-        return true
-      }
-      let input = try DeviceSystem.$calls.withValue(machine) {
-        let camera = try CaptureDevice.named("/dev/fakevideo0")
-        return try DeviceInput(device: camera, format: try camera.fastestFormat())
-      }
+      machine.pace()
+      let input = try machine.input()
       let session = CaptureSession(input, retryMilliseconds: 1)
       let events = session.events
       try await session.startRunning()
@@ -267,10 +260,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
         return try DeviceInput(device: camera, format: try camera.fastestFormat())
       }
     }
-    machine.pace {
-      usleep(500)
-      return true
-    }
+    machine.pace()
     let before = inputs.map(\.format.id)
     let session = CaptureSession(inputs[0])
     let output = VideoDataOutput()
@@ -326,22 +316,12 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
 
   @Test func `A session can be restarted after a runtime error`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb at=20:eio")
-    machine.pace {
-      usleep(500)
-      return true
-    }
-    let input = try DeviceSystem.$calls.withValue(machine) {
-      let camera = try CaptureDevice.named("/dev/fakevideo0")
-      return try DeviceInput(device: camera, format: try camera.fastestFormat())
-    }
+    machine.pace()
+    let input = try machine.input()
     let session = CaptureSession(input)
     let events = session.events
     try await session.startRunning()
-    var seen: [SessionEvent] = []
-    for await event in events {
-      seen.append(event)
-      if event == .didStopRunning { break }
-    }
+    let seen = await untilStop(events)
     guard case .runtimeError(let error)? = seen.dropFirst().first else {
       Issue.record("no runtime error, but \(seen)")
       return

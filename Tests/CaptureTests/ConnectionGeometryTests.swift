@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import OvercrankCameraControls
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
@@ -10,6 +11,7 @@ import TestSupport
 import Testing
 
 @testable import OvercrankCapture
+@testable import OvercrankSimulatedCameras
 
 /// Claims about the rotation, mirroring and stabilization of connections.
 @Suite(.serialized) struct ConnectionGeometryTests {
@@ -145,10 +147,7 @@ import Testing
   // MARK: - The driver
 
   private func fakeInput(_ machine: FakeVideoSystemCalls, _ mode: String) throws -> DeviceInput {
-    machine.pace {
-      usleep(500)
-      return true
-    }
+    machine.pace()
     return try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       return try DeviceInput(

@@ -2,10 +2,12 @@
 
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
+import OvercrankRaster
 import OvercrankV4L2
 import TestSupport
 import Testing
 
+@testable import OvercrankCameraControls
 @testable import OvercrankCapture
 
 /// Claims about controls that are set with NAME=VALUE.
@@ -80,7 +82,7 @@ struct ControlAssignmentTests {
       $0.values[Self.text] = .text("ab")
       $0.values[Self.array] = .numbers([1, 2])
       $0.values[.regionOfInterest] = .rectangle(
-        ControlRectangle(left: 0, top: 0, width: 1280, height: 720))
+        PixelRect(x: 0, y: 0, width: 1280, height: 720))
     }
     let held = try set("text=a=b", "array=9,1", "region=640x480+10+-20")
     #expect(

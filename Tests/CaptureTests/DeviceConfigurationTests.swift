@@ -6,6 +6,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
+@testable import OvercrankCameraControls
 @testable import OvercrankCapture
 @testable import OvercrankV4L2
 
@@ -73,10 +74,7 @@ struct DeviceConfigurationTests {
   @Test(arguments: [false, true])
   func `A camera can be locked while its session runs`(keepsLock: Bool) throws {
     try onMachine("hfr-usb") { machine in
-      machine.pace {
-        usleep(500)
-        return true
-      }
+      machine.pace()
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       let format = try camera.fastestFormat()
       let input: DeviceInput

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankCameraControls
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankMediaCore
+import OvercrankRecording
 import OvercrankV4L2
 import TestSupport
 import Testing
@@ -183,10 +185,7 @@ struct FakeCameraTests {
     let log = TruthLog()
     let machine = try FakeVideoSystemCalls("\(description) faults=0.01 jitter=0.2 start=3 seed=9")
     machine.onTruth(log)
-    let input = try DeviceSystem.$calls.withValue(machine) {
-      let camera = try CaptureDevice.named("/dev/fakevideo0")
-      return try DeviceInput(device: camera, format: try camera.fastestFormat())
-    }
+    let input = try machine.input()
     let (_, account, _) = try take(input, on: machine, CaptureLimit(frameCount: 900))
     #expect(account.ledger.isBalanced)
     let expected = log.causes.prefix(Int(account.ledger.expected))

@@ -6,6 +6,7 @@ import OvercrankMediaCore
 import Testing
 
 @testable import OvercrankCapture
+@testable import OvercrankSimulatedCameras
 
 /// Damaged JPEG images, and images that only look unusual.
 struct FrameIntegrityTests {

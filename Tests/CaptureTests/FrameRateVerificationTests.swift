@@ -7,6 +7,7 @@ import OvercrankV4L2
 import TestSupport
 import Testing
 
+@testable import OvercrankCameraControls
 @testable import OvercrankCapture
 
 /// The causes for a frame rate that is not the requested one.

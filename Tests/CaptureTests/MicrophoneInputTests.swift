@@ -2,6 +2,7 @@
 
 import Dispatch
 import Glibc
+import OvercrankCameraControls
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import TestSupport

@@ -9,6 +9,7 @@ import TestSupport
 import Testing
 
 @testable import OvercrankCapture
+@testable import OvercrankSimulatedCameras
 
 /// The frame rate of a camera, the requested rate, and the step between delivered frames.
 struct FrameRateRequest: Sendable {

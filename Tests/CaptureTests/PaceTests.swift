@@ -4,11 +4,13 @@ import Dispatch
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankMediaCore
+import OvercrankRecording
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import OvercrankCapture
+@testable import OvercrankSimulatedCameras
 
 /// A camera that delivers frames as fast as they are taken.
 ///

@@ -6,6 +6,7 @@ import OvercrankV4L2
 import TestSupport
 import Testing
 
+@testable import OvercrankCameraControls
 @testable import OvercrankCapture
 
 /// Claims about controls that few cameras have.

@@ -7,6 +7,7 @@ import OvercrankV4L2
 import TestSupport
 import Testing
 
+@testable import OvercrankCameraControls
 @testable import OvercrankCapture
 
 /// Claims about the attachments of a frame.
@@ -16,10 +17,7 @@ struct SampleAttachmentTests {
     keepsLock: Bool
   ) async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb")
-    machine.pace {
-      usleep(500)
-      return true
-    }
+    machine.pace()
     let (input, controls) = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       let format = try camera.fastestFormat()
@@ -64,10 +62,7 @@ struct SampleAttachmentTests {
 
   @Test func `Exif holds only the settings that a camera reports`() async throws {
     let machine = try FakeVideoSystemCalls("sensor-module")
-    machine.pace {
-      usleep(500)
-      return true
-    }
+    machine.pace()
     let (input, controls) = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       return (
@@ -97,7 +92,7 @@ struct SampleAttachmentTests {
   }
 
   @Test func `Attachments set by the program are in Exif and pixel buffers`() async throws {
-    let sample = try await firstSample(of: "synthetic:128x96@240")
+    let sample = try await SampleBuffer.first(of: "synthetic:128x96@240")
     sample.attachments.iso = 400
     sample.attachments.properties = ["LensModel": "25 mm", "PixelXDimension": "127"]
     #expect(sample.exif["ISOSpeedRatings"] == "400" && sample.exif["LensModel"] == "25 mm")
@@ -120,7 +115,7 @@ struct SampleAttachmentTests {
   }
 
   @Test func `Exif of a camera without controls has only size and time`() async throws {
-    let sample = try await firstSample(of: "synthetic:128x96@240")
+    let sample = try await SampleBuffer.first(of: "synthetic:128x96@240")
     #expect(
       sample.exif.keys.sorted() == [
         "DateTimeOriginal", "OffsetTimeOriginal", "PixelXDimension", "PixelYDimension",

@@ -9,7 +9,7 @@ struct SampleDelivererTests {
   /// A queue of numbers in place of samples.
   ///
   /// It keeps no record of dropped samples.
-  private final class Numbers: SampleQueue {
+  private final class Numbers: DeliveryQueue {
     private let numbers = Mutex<[Int]>([])
     var count: Int { numbers.withLock { $0.count } }
     func push(_ number: Int) { numbers.withLock { $0.append(number) } }

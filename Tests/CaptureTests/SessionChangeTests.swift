@@ -18,10 +18,7 @@ private let streamOn: UInt = 0x4004_5612
 ///
 /// A pause after each frame limits the pace.
 private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [DeviceInput] {
-  machine.pace {
-    usleep(500)
-    return true
-  }
+  machine.pace()
   return try DeviceSystem.$calls.withValue(machine) {
     try (0..<count).map { number in
       let camera = try CaptureDevice.named("/dev/fakevideo\(number)")

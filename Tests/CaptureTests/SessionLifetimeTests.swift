@@ -3,6 +3,7 @@
 import Glibc
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
+import OvercrankPreview
 import OvercrankV4L2
 import TestSupport
 import Testing
@@ -147,10 +148,7 @@ struct SessionLifetimeTests {
   }
 
   private func input(_ machine: FakeVideoSystemCalls) throws -> DeviceInput {
-    try DeviceSystem.$calls.withValue(machine) {
-      let camera = try CaptureDevice.named("/dev/fakevideo0")
-      return try DeviceInput(device: camera, format: try camera.fastestFormat())
-    }
+    try machine.input()
   }
 
   /// The next attempt to restart the input is an hour away.
@@ -184,10 +182,7 @@ struct SessionLifetimeTests {
   @Test func `Releasing a stopped session frees its camera at once`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb")
     // Without this pause, the capture thread would leave the test no processor time.
-    machine.pace {
-      usleep(500)
-      return true
-    }
+    machine.pace()
     for _ in 0..<100 {
       weak var dropped: DeviceInput?
       do {

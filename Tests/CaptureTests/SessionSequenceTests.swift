@@ -7,6 +7,7 @@ import OvercrankV4L2
 import TestSupport
 import Testing
 
+@testable import OvercrankCameraControls
 @testable import OvercrankCapture
 
 /// Random sequences of session calls and camera faults.
@@ -81,10 +82,7 @@ private final class SessionSequence {
         .map { "\($0) \(faults.randomElement(using: &random) ?? "")" }
         .joined(separator: "\n"))
     // Without this pause, a camera would leave the tasks of the session no processor time.
-    machine.pace {
-      usleep(500)
-      return true
-    }
+    machine.pace()
     inputs = try DeviceSystem.$calls.withValue(machine) {
       try (0..<2).map { number in
         let camera = try CaptureDevice.named("/dev/fakevideo\(number)")

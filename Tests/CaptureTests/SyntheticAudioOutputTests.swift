@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import OvercrankCapture
+@testable import OvercrankSimulatedCameras
 
 struct SyntheticAudioOutputTests {
   @Test func `Synthetic audio is in sync with the video frames`() async throws {

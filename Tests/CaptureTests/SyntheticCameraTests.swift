@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import OvercrankCapture
+@testable import OvercrankSimulatedCameras
 
 /// The luma of a generated image.
 private func luma(

@@ -5,6 +5,7 @@ import OvercrankMediaCore
 import Testing
 
 @testable import OvercrankCapture
+@testable import OvercrankSimulatedCameras
 
 /// The bytes of frames with `scene=pattern`.
 ///

@@ -7,6 +7,7 @@ import OvercrankV4L2
 import TestSupport
 import Testing
 
+@testable import OvercrankCameraControls
 @testable import OvercrankCapture
 
 /// The torch, and changes of the subject area.
@@ -15,10 +16,7 @@ struct TorchTests {
 
   init() throws {
     machine = try FakeVideoSystemCalls("sensor-module")
-    machine.pace {
-      usleep(500)
-      return true
-    }
+    machine.pace()
   }
 
   private func camera() throws -> (DeviceInput, CameraControls) {

@@ -10,6 +10,7 @@ import TestSupport
 import Testing
 
 @testable import OvercrankCapture
+@testable import OvercrankSimulatedCameras
 
 /// A session with a camera whose frames come from a script.
 struct ScriptedSession {
@@ -227,7 +228,7 @@ struct ScriptedSession {
   }
 
   @Test func `Modifying a sample changes the camera buffer in place`() async throws {
-    let sample = try await firstSample(of: "synthetic:320x240@30", mode: "/yuyv")
+    let sample = try await SampleBuffer.first(of: "synthetic:320x240@30", mode: "/yuyv")
     let position = sample.withBytes { $0.baseAddress }
     func isGray() throws -> Bool {
       let image = try sample.pixelBuffer(as: .bgra)
@@ -282,11 +283,7 @@ struct ScriptedSession {
     let output = VideoDataOutput()
     try session.addOutput(output)
     try await session.startRunning()
-    var samples: [SampleBuffer] = []
-    for await sample in output.frames {
-      samples.append(sample)
-      if samples.count == 4 { break }
-    }
+    let samples = await output.samples(4)
     var buffer = PixelBuffer(format: .yuv420p)
     #expect(buffer.planes == [] && buffer.bytes == [])
     var addresses: Set<UnsafeRawPointer?> = []
@@ -319,7 +316,7 @@ struct ScriptedSession {
   func `A frame shows the same image in every pixel format`(fourcc: String, tolerance: Double)
     async throws
   {
-    let sample = try await firstSample(of: "synthetic:320x240@30", mode: "/\(fourcc)")
+    let sample = try await SampleBuffer.first(of: "synthetic:320x240@30", mode: "/\(fourcc)")
     let gray = try sample.pixelBuffer(as: .gray)
     let number = FrameNumberPattern.read(width: gray.width, height: gray.height) {
       gray.bytes[$1 * gray.width + $0]

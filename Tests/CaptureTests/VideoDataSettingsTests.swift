@@ -12,6 +12,7 @@ import TestSupport
 import Testing
 
 @testable import OvercrankCapture
+@testable import OvercrankSimulatedCameras
 
 /// Frames that arrive converted.
 @Suite(.serialized) struct VideoDataSettingsTests {

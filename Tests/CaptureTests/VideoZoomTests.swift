@@ -2,14 +2,17 @@
 
 import Dispatch
 import Glibc
+import OvercrankCameraControls
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
+import OvercrankRaster
 import OvercrankV4L2
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import OvercrankCapture
+@testable import OvercrankSimulatedCameras
 
 /// Claims about zoom by cropping.
 @Suite(.serialized) struct VideoZoomTests {
@@ -199,10 +202,7 @@ import Testing
   // MARK: - The driver
 
   private func fakeInput(_ machine: FakeVideoSystemCalls) throws -> DeviceInput {
-    machine.pace {
-      usleep(500)
-      return true
-    }
+    machine.pace()
     return try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       return try DeviceInput(
@@ -210,13 +210,13 @@ import Testing
     }
   }
 
-  private func crop(_ input: DeviceInput) throws -> CropRectangle {
+  private func crop(_ input: DeviceInput) throws -> PixelRect {
     try #require(input.driver as? V4L2Driver).queue.crop()
   }
 
   @Test func `A driver that can crop applies the zoom while streaming`() async throws {
     let input = try fakeInput(FakeVideoSystemCalls("sensor-module crop=1"))
-    let whole = CropRectangle(left: 0, top: 0, width: 64, height: 48)
+    let whole = PixelRect(x: 0, y: 0, width: 64, height: 48)
     #expect(try crop(input) == whole)
     let session = CaptureSession(input)
     let output = VideoDataOutput()
@@ -224,7 +224,7 @@ import Testing
     #expect(!input.isVideoZoomedByDriver)
     #expect(try input.setVideoZoomFactor(2) == 2)
     #expect(input.isVideoZoomedByDriver)
-    #expect(try crop(input) == CropRectangle(left: 16, top: 12, width: 32, height: 24))
+    #expect(try crop(input) == PixelRect(x: 16, y: 12, width: 32, height: 24))
     try await session.startRunning()
     let sample = try #require(await output.frames.first { _ in true })
     #expect(sample.attachments.videoZoomFactor == 2)

@@ -2,6 +2,7 @@
 
 import Foundation
 import OvercrankMediaCore
+import OvercrankRaster
 import TestSupport
 import Testing
 
@@ -14,14 +15,14 @@ struct FormatListTests {
     try FormatList(asking: TableSource(rows: rows))
   }
 
-  private let vga = DriverSizes.discrete([DriverSize(width: 640, height: 480)])
+  private let vga = DriverSizes.discrete([VideoSize(width: 640, height: 480)])
 
   @Test func `Lists each discrete frame rate as a format in driver order`() throws {
     let list = try list(
       .init(
         fourcc: "YUYV",
         sizes: .discrete([
-          DriverSize(width: 640, height: 480), DriverSize(width: 320, height: 180),
+          VideoSize(width: 640, height: 480), VideoSize(width: 320, height: 180),
         ]),
         intervals: .discrete([
           DriverFraction(1, 30), DriverFraction(1001, 60_000), DriverFraction(2, 25),
@@ -62,7 +63,7 @@ struct FormatListTests {
       .init(
         fourcc: "YUYV",
         sizes: .discrete([
-          DriverSize(width: 640, height: 480), DriverSize(width: 640, height: 480),
+          VideoSize(width: 640, height: 480), VideoSize(width: 640, height: 480),
         ]),
         intervals: .discrete([
           DriverFraction(1, 30), DriverFraction(2, 60), DriverFraction(1, 15),
@@ -81,7 +82,7 @@ struct FormatListTests {
       .init(
         fourcc: "MJPG",
         sizes: .discrete([
-          DriverSize(width: 0, height: 480), DriverSize(width: 640, height: .max),
+          VideoSize(width: 0, height: 480), VideoSize(width: 640, height: Int(UInt32.max)),
         ]),
         intervals: .discrete([DriverFraction(1, 60)])),
       .init(fourcc: "NV12", sizes: .discrete([]), intervals: .discrete([])),
@@ -132,8 +133,8 @@ struct FormatListTests {
       func fraction() -> DriverFraction {
         DriverFraction(random.pick(numbers), random.pick(numbers))
       }
-      func size() -> DriverSize {
-        DriverSize(width: random.pick(numbers), height: random.pick(numbers))
+      func size() -> VideoSize {
+        VideoSize(random.pick(numbers), random.pick(numbers))
       }
       let rows = ["YUYV", "yuyv", "MJPG", "Y16-BE", "0x00000007"].map { fourcc in
         TableSource.Row(

@@ -3,6 +3,7 @@
 import CVideo4Linux
 import Foundation
 import OvercrankMediaCore
+import OvercrankRaster
 import Synchronization
 import Testing
 
@@ -30,9 +31,9 @@ struct InputConnectorTests {
             .init(
               fourcc: "YUYV",
               sizes: .stepwise(
-                smallest: DriverSize(width: 16, height: 16),
-                largest: DriverSize(width: 16384, height: 8640),
-                step: DriverSize(width: 2, height: 2)),
+                smallest: VideoSize(width: 16, height: 16),
+                largest: VideoSize(width: 16384, height: 8640),
+                step: VideoSize(width: 2, height: 2)),
               intervals: .discrete([DriverFraction(1, 60)]))
           ],
           inputs: [

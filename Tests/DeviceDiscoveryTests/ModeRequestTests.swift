@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import OvercrankRaster
 import Testing
 
 @testable import OvercrankDeviceDiscovery

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import OvercrankRaster
 import Testing
 
 @testable import OvercrankDeviceDiscovery
@@ -8,8 +9,8 @@ import Testing
 
 /// Frame sizes that a driver lists as a range.
 struct SizeRangeTests {
-  private let smallest = DriverSize(width: 16, height: 16)
-  private let largest = DriverSize(width: 1920, height: 1200)
+  private let smallest = VideoSize(width: 16, height: 16)
+  private let largest = VideoSize(width: 1920, height: 1200)
 
   private func source(_ sizes: DriverSizes, _ fps: UInt32 = 60) -> TableSource {
     TableSource(rows: [
@@ -19,12 +20,12 @@ struct SizeRangeTests {
 
   private func stepwise(_ width: UInt32, _ height: UInt32) -> DriverSizes {
     .stepwise(
-      smallest: smallest, largest: largest, step: DriverSize(width: width, height: height))
+      smallest: smallest, largest: largest, step: VideoSize(width, height))
   }
 
   @Test func `Lists the ends of a frame size range and common sizes in it`() throws {
     let list = try FormatList(asking: source(stepwise(16, 8)))
-    let sizes = list.formats.map { ModeRequest.Size(width: $0.width, height: $0.height) }
+    let sizes = list.formats.map { VideoSize(width: $0.width, height: $0.height) }
     #expect(sizes.first == .init(width: 16, height: 16))
     #expect(sizes.last == .init(width: 1920, height: 1200))
     let all = FrameSizeRange.wellKnown.filter {
@@ -45,15 +46,15 @@ struct SizeRangeTests {
     throws
   {
     var source = source(stepwise(2, 2))
-    source.inForce = DriverSize(width: 722, height: 482)
+    source.inForce = VideoSize(width: 722, height: 482)
     let list = try FormatList(
-      asking: source, for: ModeRequest.Size(width: 1000, height: 500),
-      incoming: IncomingSignal(size: ModeRequest.Size(width: 1366, height: 768)))
+      asking: source, for: VideoSize(width: 1000, height: 500),
+      incoming: IncomingSignal(size: VideoSize(width: 1366, height: 768)))
     let ids = list.formats.map(\.id)
     #expect(ids.contains("722x482@60/nv12"))
     #expect(ids.contains("1000x500@60/nv12"))
     #expect(ids.contains("1366x768@60/nv12"))
-    let off = try FormatList(asking: source, for: ModeRequest.Size(width: 1001, height: 500))
+    let off = try FormatList(asking: source, for: VideoSize(width: 1001, height: 500))
     #expect(!off.formats.contains { $0.width == 1001 })
   }
 
@@ -61,10 +62,10 @@ struct SizeRangeTests {
     var source = source(.continuous(smallest: smallest, largest: largest))
     // A sensor that reads 240 million pixels per second, at no more than 480 fps.
     source.rates = { size in
-      .discrete([DriverFraction(max(1, size.width * size.height / 500_000), 480)])
+      .discrete([DriverFraction(UInt32(max(1, size.width * size.height / 500_000)), 480)])
     }
     let list = try FormatList(
-      asking: source, for: ModeRequest.Size(width: 1001, height: 1001), incoming: nil)
+      asking: source, for: VideoSize(width: 1001, height: 1001), incoming: nil)
     func rate(_ width: Int) -> String? {
       list.formats.first { $0.width == width && $0.height != 360 }?.maxFrameRate.description
     }
@@ -75,13 +76,13 @@ struct SizeRangeTests {
 
   @Test func `Sizes above the input signal size are chosen only on request`() throws {
     let huge = DriverSizes.stepwise(
-      smallest: smallest, largest: DriverSize(width: 16384, height: 8640),
-      step: DriverSize(width: 2, height: 2))
+      smallest: smallest, largest: VideoSize(width: 16384, height: 8640),
+      step: VideoSize(width: 2, height: 2))
     // Without a known signal, the largest size is 8K at 60 fps, the limit of video cables.
     let unknown = try FormatList(asking: source(huge))
     #expect(FormatSelection.fastest(among: unknown.formats)?.id == "7680x4320@60/nv12")
     #expect(unknown.formats.last?.exceedsSource == true)
-    let pal = IncomingSignal(size: ModeRequest.Size(width: 720, height: 576))
+    let pal = IncomingSignal(size: VideoSize(width: 720, height: 576))
     let television = try FormatList(asking: source(huge, 25), incoming: pal)
     #expect(FormatSelection.fastest(among: television.formats)?.id == "720x576@25/nv12")
     func choice(_ mode: String) throws -> String? {
@@ -91,7 +92,7 @@ struct SizeRangeTests {
     #expect(try choice("1920x1080") == "1920x1080@25/nv12")
     // A discrete frame size that a driver lists is not limited to the size of the incoming signal.
     let discrete = try FormatList(
-      asking: source(.discrete([DriverSize(width: 16384, height: 8640)])), incoming: pal)
+      asking: source(.discrete([VideoSize(width: 16384, height: 8640)])), incoming: pal)
     #expect(FormatSelection.fastest(among: discrete.formats)?.id == "16384x8640@60/nv12")
   }
 
@@ -103,7 +104,7 @@ struct SizeRangeTests {
     ])
   func nearest(size: String, expected: String) throws {
     let range = try #require(
-      FrameSizeRange(.yuyv, smallest, largest, step: DriverSize(width: 16, height: 8)))
+      FrameSizeRange(.yuyv, smallest, largest, step: VideoSize(width: 16, height: 8)))
     let size = try #require(try ModeRequest(parsing: size).size)
     #expect(range.nearest(to: size).description == expected)
     #expect(range.contains(range.nearest(to: size)))

@@ -4,6 +4,7 @@ import CVideo4Linux
 import Foundation
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankRaster
 import Synchronization
 
 @testable import OvercrankDeviceDiscovery
@@ -21,7 +22,7 @@ final class StubDriver: VideoSystemCalls {
     var card = "Stub"
     var capabilities: UInt32
     var rows: [TableSource.Row] = []
-    var inForce = DriverSize(width: 640, height: 480)
+    var inForce = VideoSize(width: 640, height: 480)
     var inputs: [Input] = []
   }
 
@@ -101,8 +102,8 @@ final class StubDriver: VideoSystemCalls {
       case CVideo4Linux_VIDIOC_G_FMT:
         let format = argument.assumingMemoryBound(to: v4l2_format.self)
         // Both format descriptions begin with a width and a height.
-        format.pointee.fmt.pix.width = node.inForce.width
-        format.pointee.fmt.pix.height = node.inForce.height
+        format.pointee.fmt.pix.width = UInt32(node.inForce.width)
+        format.pointee.fmt.pix.height = UInt32(node.inForce.height)
         return 0
       default: return inputControl(&state, text, node, request, argument)
       }
@@ -181,11 +182,12 @@ final class StubDriver: VideoSystemCalls {
     let entry = argument.assumingMemoryBound(to: v4l2_frmsizeenum.self)
     guard let row = row(entry.pointee.pixel_format, node) else { return -EINVAL }
     let index = Int(entry.pointee.index)
-    func write(_ minimum: DriverSize, _ maximum: DriverSize, _ step: DriverSize) -> CInt {
+    func write(_ minimum: VideoSize, _ maximum: VideoSize, _ step: VideoSize) -> CInt {
       guard index == 0 else { return -EINVAL }
       entry.pointee.stepwise = v4l2_frmsize_stepwise(
-        min_width: minimum.width, max_width: maximum.width, step_width: step.width,
-        min_height: minimum.height, max_height: maximum.height, step_height: step.height)
+        min_width: UInt32(minimum.width), max_width: UInt32(maximum.width),
+        step_width: UInt32(step.width), min_height: UInt32(minimum.height),
+        max_height: UInt32(maximum.height), step_height: UInt32(step.height))
       return 0
     }
     switch row.sizes {
@@ -193,14 +195,14 @@ final class StubDriver: VideoSystemCalls {
       guard sizes.indices.contains(index) else { return -EINVAL }
       entry.pointee.type = V4L2_FRMSIZE_TYPE_DISCRETE.rawValue
       entry.pointee.discrete = v4l2_frmsize_discrete(
-        width: sizes[index].width, height: sizes[index].height)
+        width: UInt32(sizes[index].width), height: UInt32(sizes[index].height))
       return 0
     case .stepwise(let minimum, let maximum, let step):
       entry.pointee.type = V4L2_FRMSIZE_TYPE_STEPWISE.rawValue
       return write(minimum, maximum, step)
     case .continuous(let minimum, let maximum):
       entry.pointee.type = V4L2_FRMSIZE_TYPE_CONTINUOUS.rawValue
-      return write(minimum, maximum, DriverSize(width: 1, height: 1))
+      return write(minimum, maximum, VideoSize(width: 1, height: 1))
     }
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import OvercrankRaster
 import TestSupport
 
 @testable import OvercrankDeviceDiscovery
@@ -23,11 +24,11 @@ struct TableSource: FormatSource {
 
   var rows: [Row]
   var failure: CallFailure?
-  var inForce: DriverSize?
+  var inForce: VideoSize?
   /// The frame intervals of each size, where they depend on the size.
-  var rates: (@Sendable (DriverSize) -> DriverIntervals)?
+  var rates: (@Sendable (VideoSize) -> DriverIntervals)?
 
-  func sizeInForce() -> DriverSize? { inForce }
+  func sizeInForce() -> VideoSize? { inForce }
 
   func formats() -> [V4L2PixelFormat] {
     rows.enumerated().map { index, row in
@@ -42,7 +43,7 @@ struct TableSource: FormatSource {
     return row(fourcc)?.sizes ?? .discrete([])
   }
 
-  func intervals(of fourcc: UInt32, at size: DriverSize) -> DriverIntervals {
+  func intervals(of fourcc: UInt32, at size: VideoSize) -> DriverIntervals {
     rates?(size) ?? row(fourcc)?.intervals ?? .discrete([])
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankRaster
 import Testing
 
 @testable import OvercrankDisplay
@@ -8,40 +9,40 @@ import Testing
 struct ImageViewportTests {
   /// An image, a pane, and the rectangle in the window that the whole image fills.
   struct Fit: Sendable {
-    let image: PixelSize
-    let pane: ViewRect
-    let destination: ViewRect
+    let image: VideoSize
+    let pane: PixelRect
+    let destination: PixelRect
   }
 
   static let fits = [
     // The pane has the aspect ratio of the image. One image pixel fills one window pixel, two, or a
     // half.
     Fit(
-      image: PixelSize(width: 640, height: 480),
-      pane: ViewRect(x: 0, y: 0, width: 640, height: 480),
-      destination: ViewRect(x: 0, y: 0, width: 640, height: 480)),
+      image: VideoSize(width: 640, height: 480),
+      pane: PixelRect(x: 0, y: 0, width: 640, height: 480),
+      destination: PixelRect(x: 0, y: 0, width: 640, height: 480)),
     Fit(
-      image: PixelSize(width: 640, height: 480),
-      pane: ViewRect(x: 0, y: 0, width: 1_280, height: 960),
-      destination: ViewRect(x: 0, y: 0, width: 1_280, height: 960)),
+      image: VideoSize(width: 640, height: 480),
+      pane: PixelRect(x: 0, y: 0, width: 1_280, height: 960),
+      destination: PixelRect(x: 0, y: 0, width: 1_280, height: 960)),
     Fit(
-      image: PixelSize(width: 1_280, height: 960),
-      pane: ViewRect(x: 0, y: 0, width: 640, height: 480),
-      destination: ViewRect(x: 0, y: 0, width: 640, height: 480)),
+      image: VideoSize(width: 1_280, height: 960),
+      pane: PixelRect(x: 0, y: 0, width: 640, height: 480),
+      destination: PixelRect(x: 0, y: 0, width: 640, height: 480)),
     // Black bars are at the sides, or above and below. One pane is not at the origin.
     Fit(
-      image: PixelSize(width: 480, height: 480),
-      pane: ViewRect(x: 0, y: 0, width: 640, height: 480),
-      destination: ViewRect(x: 80, y: 0, width: 480, height: 480)),
+      image: VideoSize(width: 480, height: 480),
+      pane: PixelRect(x: 0, y: 0, width: 640, height: 480),
+      destination: PixelRect(x: 80, y: 0, width: 480, height: 480)),
     Fit(
-      image: PixelSize(width: 640, height: 320),
-      pane: ViewRect(x: 644, y: 10, width: 640, height: 480),
-      destination: ViewRect(x: 644, y: 90, width: 640, height: 320)),
+      image: VideoSize(width: 640, height: 320),
+      pane: PixelRect(x: 644, y: 10, width: 640, height: 480),
+      destination: PixelRect(x: 644, y: 90, width: 640, height: 320)),
     // Video in portrait format.
     Fit(
-      image: PixelSize(width: 720, height: 1_280),
-      pane: ViewRect(x: 0, y: 0, width: 1_000, height: 640),
-      destination: ViewRect(x: 320, y: 0, width: 360, height: 640)),
+      image: VideoSize(width: 720, height: 1_280),
+      pane: PixelRect(x: 0, y: 0, width: 1_000, height: 640),
+      destination: PixelRect(x: 320, y: 0, width: 360, height: 640)),
   ]
 
   @Test(arguments: fits.indices) func `An image fits its pane and keeps its aspect ratio`(
@@ -49,13 +50,13 @@ struct ImageViewportTests {
   ) {
     let fit = Self.fits[index]
     let parts = ImageViewport().parts(of: fit.image, in: fit.pane)
-    let whole = ViewRect(x: 0, y: 0, width: fit.image.width, height: fit.image.height)
+    let whole = PixelRect(x: 0, y: 0, width: fit.image.width, height: fit.image.height)
     #expect(
       parts == [ImageViewport.Part(source: whole, destination: fit.destination)])
   }
 
-  private let image = PixelSize(width: 128, height: 32)
-  private let pane = ViewRect(x: 0, y: 0, width: 640, height: 360)
+  private let image = VideoSize(width: 128, height: 32)
+  private let pane = PixelRect(x: 0, y: 0, width: 640, height: 360)
 
   @Test func `A zoomed image shows pixels as squares of equal size`() {
     var viewport = ImageViewport()
@@ -68,8 +69,8 @@ struct ImageViewportTests {
     #expect(
       viewport.parts(of: image, in: pane) == [
         ImageViewport.Part(
-          source: ViewRect(x: 32, y: 0, width: 64, height: 32),
-          destination: ViewRect(x: 0, y: 20, width: 640, height: 320))
+          source: PixelRect(x: 32, y: 0, width: 64, height: 32),
+          destination: PixelRect(x: 0, y: 20, width: 640, height: 320))
       ])
     // After a move by three window pixels, the columns at the edges are cut and the others keep
     // their size.
@@ -82,7 +83,7 @@ struct ImageViewportTests {
   }
 
   @Test func `Zooming keeps the image point under the pointer`() {
-    let point = ViewPoint(x: 101, y: 150)
+    let point = Point(x: 101, y: 150)
     var viewport = ImageViewport()
     for factor in [2.0, 2, 1.5, 0.5, 3] {
       let before = viewport.imagePoint(at: point, of: image, in: pane)
@@ -109,19 +110,19 @@ struct ImageViewportTests {
   @Test func `A rectangle of a rotated image maps back to the stored image`() {
     // A stored image of 4 by 2 is 2 by 4 on screen when rotated by 90 degrees. Its first column on
     // screen is its last row.
-    let stored = PixelSize(width: 4, height: 2)
-    let column = ViewRect(x: 0, y: 0, width: 1, height: 4)
+    let stored = VideoSize(width: 4, height: 2)
+    let column = PixelRect(x: 0, y: 0, width: 1, height: 4)
     #expect(
-      column.unrotated(by: 90, in: stored) == ViewRect(x: 0, y: 1, width: 4, height: 1))
+      column.unrotated(by: 90, in: stored) == PixelRect(x: 0, y: 1, width: 4, height: 1))
     #expect(
-      column.unrotated(by: 270, in: stored) == ViewRect(x: 0, y: 0, width: 4, height: 1))
-    let corner = ViewRect(x: 0, y: 0, width: 1, height: 1)
+      column.unrotated(by: 270, in: stored) == PixelRect(x: 0, y: 0, width: 4, height: 1))
+    let corner = PixelRect(x: 0, y: 0, width: 1, height: 1)
     #expect(
-      corner.unrotated(by: 180, in: stored) == ViewRect(x: 3, y: 1, width: 1, height: 1))
+      corner.unrotated(by: 180, in: stored) == PixelRect(x: 3, y: 1, width: 1, height: 1))
     #expect(corner.unrotated(by: 0, in: stored) == corner)
     // The corners on screen, clockwise from the upper left.
     let corners = [(0, 0), (1, 0), (1, 3), (0, 3)].map {
-      ViewRect(x: $0.0, y: $0.1, width: 1, height: 1).unrotated(by: 90, in: stored)
+      PixelRect(x: $0.0, y: $0.1, width: 1, height: 1).unrotated(by: 90, in: stored)
     }
     #expect(corners.map(\.x) == [0, 0, 3, 3])
     #expect(corners.map(\.y) == [1, 0, 0, 1])

@@ -3,6 +3,7 @@
 import OvercrankEditing
 import OvercrankMediaCore
 import OvercrankPlayback
+import OvercrankRaster
 import Testing
 
 @testable import OvercrankDisplay
@@ -24,10 +25,10 @@ struct PlayerSceneTests {
 
   private static func scene() throws -> PlayerScene {
     var scene = PlayerScene(
-      size: PixelSize(width: 1_280, height: 720), panes: [PlayerScene.Pane()],
+      size: VideoSize(width: 1_280, height: 720), panes: [PlayerScene.Pane()],
       timeline: TimelineContent(try composition()))
     scene.panes[0].frame = PlayerScene.Frame(
-      path: "clip.mov", index: 7, stored: PixelSize(width: 640, height: 304), rotation: 0)
+      path: "clip.mov", index: 7, stored: VideoSize(width: 640, height: 304), rotation: 0)
     return scene
   }
 
@@ -64,12 +65,12 @@ struct PlayerSceneTests {
     scene.message = "muted"
     scene.status = "frame 7/960 · 0.029167 s · 1/8"
     let list = scene.drawing
-    #expect(list.first == .fill(ViewRect(x: 0, y: 0, width: 1_280, height: 720), .background))
+    #expect(list.first == .fill(PixelRect(x: 0, y: 0, width: 1_280, height: 720), .background))
     #expect(
       list.dropFirst().first
         == .image(
-          .frame(pane: 0), source: ViewRect(x: 0, y: 0, width: 640, height: 304),
-          destination: ViewRect(x: 0, y: 0, width: 1_280, height: 608), rotation: 0,
+          .frame(pane: 0), source: PixelRect(x: 0, y: 0, width: 640, height: 304),
+          destination: PixelRect(x: 0, y: 0, width: 1_280, height: 608), rotation: 0,
           isSmooth: true))
     let texts = Self.texts(list)
     #expect(texts.contains(scene.status) && texts.last == "muted")
@@ -83,7 +84,7 @@ struct PlayerSceneTests {
     scene.position = 100
     scene.marks = [200]
     scene.loop = try TimeRange(start: MediaTime(seconds: 300), end: MediaTime(seconds: 400))
-    func columns(_ color: DisplayColor) -> [ClosedRange<Int>] {
+    func columns(_ color: Color) -> [ClosedRange<Int>] {
       scene.drawing.compactMap {
         guard case .fill(let area, color) = $0 else { return nil }
         return area.x...area.right
@@ -103,7 +104,7 @@ struct PlayerSceneTests {
   }
 
   @Test func `A window of one pixel can be drawn`() throws {
-    for size in [PixelSize(width: 1, height: 1), PixelSize(width: 30, height: 2_000)] {
+    for size in [VideoSize(width: 1, height: 1), VideoSize(width: 30, height: 2_000)] {
       var scene = try Self.scene()
       scene.size = size
       scene.message = "a long message"
@@ -116,10 +117,10 @@ struct PlayerSceneTests {
     let one = DrawingText.rectangles("1", x: 10, y: 20, scale: 2)
     #expect(
       one == [
-        ViewRect(x: 14, y: 20, width: 2, height: 2), ViewRect(x: 12, y: 22, width: 4, height: 2),
-        ViewRect(x: 14, y: 24, width: 2, height: 2), ViewRect(x: 14, y: 26, width: 2, height: 2),
-        ViewRect(x: 14, y: 28, width: 2, height: 2), ViewRect(x: 14, y: 30, width: 2, height: 2),
-        ViewRect(x: 12, y: 32, width: 6, height: 2),
+        PixelRect(x: 14, y: 20, width: 2, height: 2), PixelRect(x: 12, y: 22, width: 4, height: 2),
+        PixelRect(x: 14, y: 24, width: 2, height: 2), PixelRect(x: 14, y: 26, width: 2, height: 2),
+        PixelRect(x: 14, y: 28, width: 2, height: 2), PixelRect(x: 14, y: 30, width: 2, height: 2),
+        PixelRect(x: 12, y: 32, width: 6, height: 2),
       ])
     #expect(DrawingText.width("12", scale: 2) == 22 && DrawingText.height(scale: 2) == 14)
     #expect(DrawingText.rectangles(" ", x: 0, y: 0, scale: 1).isEmpty)

@@ -6,6 +6,7 @@ import OvercrankEditing
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankRaster
 import TestSupport
 import Testing
 
@@ -64,9 +65,9 @@ struct PlayerWindowTests {
     try stage.player.setRate(1)
     let line = stage.window.scene.layout.timeline
     /// The window point on the timeline at a frame.
-    func point(_ frame: Int) -> ViewPoint {
+    func point(_ frame: Int) -> Point {
       // One column is added, because the time of a column is rounded down.
-      ViewPoint(x: Double(line.x) + Double(frame * line.width) / 240 + 1, y: Double(line.y + 2))
+      Point(x: Double(line.x) + Double(frame * line.width) / 240 + 1, y: Double(line.y + 2))
     }
     stage.window.post(.pressed(.left, point(100)))
     _ = stage.window.takeInput()
@@ -159,7 +160,7 @@ struct PlayerWindowTests {
     var converter = FrameConverter(to: .rgb24, isFullRange: true)
     let upright = try converter.convert(frame.image).rotated(by: rotation)
     let pane = stage.window.scene.layout.panes[0]
-    let size = PixelSize(width: upright.width, height: upright.height)
+    let size = VideoSize(width: upright.width, height: upright.height)
     let scale = ImageViewport().scale(of: size, in: pane)
     for index in 0..<16 {
       // The middle of each painted block, along the rotated image.
@@ -231,7 +232,7 @@ struct PlayerWindowTests {
     #expect(stage.window.scene.timeline.segments.map(\.label) == ["1/8", "1"])
     let line = stage.window.scene.layout.timeline
     let pixels = try stage.window.pixels()
-    let slowColor = DisplayColor.slowSpeed
+    let slowColor = Color.slowSpeed
     #expect(
       pixels.color(line.x + line.width / 2, line.y + 2)
         == [Int(slowColor.red), Int(slowColor.green), Int(slowColor.blue)])

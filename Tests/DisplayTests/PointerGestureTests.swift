@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import OvercrankRaster
 import Testing
 
 @testable import OvercrankDisplay
 
 /// Pointer events and the actions that they cause, as tables.
 struct PointerGestureTests {
-  private let layout = WindowLayout(PixelSize(width: 1_280, height: 720), paneCount: 2)
+  private let layout = WindowLayout(VideoSize(width: 1_280, height: 720), paneCount: 2)
   private let duration = Rational(1_256)
 
   private func actions(_ events: [WindowEvent]) -> [PointerGesture.Action] {
@@ -17,9 +18,9 @@ struct PointerGestureTests {
 
   @Test func `A drag that starts on the timeline scrubs until release`() {
     let found = actions([
-      .moved(ViewPoint(x: 100, y: 670)), .pressed(.left, ViewPoint(x: 112, y: 670)),
-      .moved(ViewPoint(x: 212, y: 100)), .moved(ViewPoint(x: -50, y: 700)),
-      .released(.right), .released(.left), .moved(ViewPoint(x: 300, y: 670)),
+      .moved(Point(x: 100, y: 670)), .pressed(.left, Point(x: 112, y: 670)),
+      .moved(Point(x: 212, y: 100)), .moved(Point(x: -50, y: 700)),
+      .released(.right), .released(.left), .moved(Point(x: 300, y: 670)),
     ])
     #expect(
       found == [.beginScrub, .scrub(100), .scrub(200), .scrub(0), .endScrub])
@@ -27,22 +28,22 @@ struct PointerGestureTests {
 
   @Test func `A press scrubs on a thumbnail but not on the status line`() {
     #expect(
-      actions([.pressed(.left, ViewPoint(x: 13, y: 621))]) == [.beginScrub, .scrub(1)])
-    #expect(actions([.pressed(.left, ViewPoint(x: 13, y: 700))]).isEmpty)
-    #expect(actions([.pressed(.right, ViewPoint(x: 13, y: 621))]).isEmpty)
+      actions([.pressed(.left, Point(x: 13, y: 621))]) == [.beginScrub, .scrub(1)])
+    #expect(actions([.pressed(.left, Point(x: 13, y: 700))]).isEmpty)
+    #expect(actions([.pressed(.right, Point(x: 13, y: 621))]).isEmpty)
   }
 
   @Test func `A drag on an image pans that image`() {
     let found = actions([
-      .pressed(.left, ViewPoint(x: 700, y: 100)), .moved(ViewPoint(x: 710, y: 95)),
-      .moved(ViewPoint(x: 0, y: 0)), .released(.left), .moved(ViewPoint(x: 5, y: 5)),
+      .pressed(.left, Point(x: 700, y: 100)), .moved(Point(x: 710, y: 95)),
+      .moved(Point(x: 0, y: 0)), .released(.left), .moved(Point(x: 5, y: 5)),
     ])
     #expect(
       found == [.pan(pane: 1, x: 10, y: -5), .pan(pane: 1, x: -710, y: -95)])
   }
 
   @Test func `Four wheel steps double the zoom`() throws {
-    let point = ViewPoint(x: 10, y: 20)
+    let point = Point(x: 10, y: 20)
     guard
       case .zoom(0, let four, point)? = actions([.wheel(4, point)]).first,
       case .zoom(0, let back, point)? = actions([.wheel(-4, point)]).first
@@ -51,6 +52,6 @@ struct PointerGestureTests {
       return
     }
     #expect(abs(four - 2) < 1e-12 && abs(back - 0.5) < 1e-12)
-    #expect(actions([.wheel(0, point), .wheel(1, ViewPoint(x: 10, y: 650))]).isEmpty)
+    #expect(actions([.wheel(0, point), .wheel(1, Point(x: 10, y: 650))]).isEmpty)
   }
 }

@@ -4,6 +4,8 @@ import CSDL2
 import OvercrankCapture
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankPreview
+import OvercrankRaster
 import TestSupport
 import Testing
 
@@ -35,7 +37,7 @@ extension PlayerWindowTests {
       return try PreviewWindow(title: "preview", width: width, height: height)
     }
 
-    private func color(_ pixels: MediaFrame, _ point: PreviewPoint) throws -> [UInt8] {
+    private func color(_ pixels: MediaFrame, _ point: Point) throws -> [UInt8] {
       let data = try #require(pixels.planeData(0))
       let offset = Int(point.y) * pixels.bytesPerRow(0) + Int(point.x) * 3
       return (0..<3).map { data[offset + $0] }
@@ -55,7 +57,7 @@ extension PlayerWindowTests {
       content.imageRect = geometry.imageRect
       try window.present(image, content)
       let pixels = try window.pixels()
-      for point in [PointOfInterest(x: 0.25, y: 0.2), .center, PointOfInterest(x: 0.8, y: 0.4)] {
+      for point in [Point(x: 0.25, y: 0.2), .center, Point(x: 0.8, y: 0.4)] {
         let shown = try color(pixels, geometry.viewPoint(fromDevicePoint: point))
         let wanted = [64, UInt8(point.y * 255), UInt8(point.x * 255)]
         for (one, other) in zip(shown, wanted) {
@@ -67,38 +69,38 @@ extension PlayerWindowTests {
     @Test func `The preview window draws its meters and overlays`() throws {
       let window = try window(640, 480)
       var content = PreviewWindowContent()
-      content.imageRect = PreviewRect(x: 0, y: 0, width: 640, height: 480)
+      content.imageRect = Rect(x: 0, y: 0, width: 640, height: 480)
       try window.present(try image(width: 640, height: 480), content)
       let bare = try window.pixels()
       content.status = "240.0 fps  lost 0"
       var meter = LevelMeterDisplay()
       meter.update(peakDBFS: -30, at: .zero)
       content.meters = [meter]
-      content.focusPoint = PreviewPoint(x: 320, y: 200)
+      content.focusPoint = Point(x: 320, y: 200)
       content.histogram = LumaHistogram(try image(width: 640, height: 480))
       try window.present(nil, content)
       let full = try window.pixels()
       // Checks the left half of the level meter, the histogram, and the upper side of the focus
       // square.
-      let (level, side) = (PreviewPoint(x: 100, y: 453), PreviewPoint(x: 320, y: 177))
+      let (level, side) = (Point(x: 100, y: 453), Point(x: 320, y: 177))
       #expect(try color(full, level) == [0x2F, 0x6F, 0xB0])
-      #expect(try color(full, PreviewPoint(x: 500, y: 453)) == [0x1A, 0x1D, 0x21])
+      #expect(try color(full, Point(x: 500, y: 453)) == [0x1A, 0x1D, 0x21])
       #expect(
         try color(full, side) == [0xF2, 0xC9, 0x4C] && color(bare, side) != color(full, side))
       #expect(window.width == 640 && window.height == 480)
       content.isBlinking = true
       try window.present(nil, content)
-      #expect(try color(window.pixels(), PreviewPoint(x: 20, y: 20)) == [0x0B, 0x0C, 0x0E])
+      #expect(try color(window.pixels(), Point(x: 20, y: 20)) == [0x0B, 0x0C, 0x0E])
       #expect(try window.pngData().starts(with: [0x89, 0x50]))
     }
 
     @Test func `The preview window reports keys and clicks and closing`() throws {
       let window = try window(640, 480)
       window.post(.key("p"))
-      window.post(.pressed(.left, ViewPoint(x: 10, y: 20)))
-      window.post(.pressed(.right, ViewPoint(x: 10, y: 20)))
+      window.post(.pressed(.left, Point(x: 10, y: 20)))
+      window.post(.pressed(.right, Point(x: 10, y: 20)))
       let input = window.takeInput()?.filter { $0 != .key("") }
-      #expect(input == [.key("p"), .pressed(PreviewPoint(x: 10, y: 20))])
+      #expect(input == [.key("p"), .pressed(Point(x: 10, y: 20))])
       window.post(.closed)
       #expect(window.takeInput() == nil)
       let gray = PixelBuffer(format: .gray)

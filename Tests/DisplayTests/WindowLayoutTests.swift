@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import OvercrankRaster
 import Testing
 
 @testable import OvercrankDisplay
@@ -8,21 +9,21 @@ import Testing
 /// The layout of the player window, compared with sizes computed by hand.
 struct WindowLayoutTests {
   @Test func `Two clips are laid out side by side above one timeline`() {
-    let layout = WindowLayout(PixelSize(width: 1_280, height: 720), paneCount: 2)
+    let layout = WindowLayout(VideoSize(width: 1_280, height: 720), paneCount: 2)
     #expect(
       layout.panes == [
-        ViewRect(x: 0, y: 0, width: 638, height: 608),
-        ViewRect(x: 642, y: 0, width: 638, height: 608),
+        PixelRect(x: 0, y: 0, width: 638, height: 608),
+        PixelRect(x: 642, y: 0, width: 638, height: 608),
       ])
-    #expect(layout.panel == ViewRect(x: 0, y: 608, width: 1_280, height: 112))
-    #expect(layout.thumbnails == ViewRect(x: 12, y: 620, width: 1_256, height: 48))
-    #expect(layout.timeline == ViewRect(x: 12, y: 668, width: 1_256, height: 22))
-    #expect(layout.status == ViewRect(x: 12, y: 690, width: 1_256, height: 30))
+    #expect(layout.panel == PixelRect(x: 0, y: 608, width: 1_280, height: 112))
+    #expect(layout.thumbnails == PixelRect(x: 12, y: 620, width: 1_256, height: 48))
+    #expect(layout.timeline == PixelRect(x: 12, y: 668, width: 1_256, height: 22))
+    #expect(layout.status == PixelRect(x: 12, y: 690, width: 1_256, height: 30))
     #expect(layout.textScale == 2)
-    #expect(layout.pane(at: ViewPoint(x: 637, y: 0)) == 0)
-    #expect(layout.pane(at: ViewPoint(x: 640, y: 0)) == nil)
-    #expect(layout.pane(at: ViewPoint(x: 642, y: 607)) == 1)
-    #expect(layout.pane(at: ViewPoint(x: 642, y: 608)) == nil)
+    #expect(layout.pane(at: Point(x: 637, y: 0)) == 0)
+    #expect(layout.pane(at: Point(x: 640, y: 0)) == nil)
+    #expect(layout.pane(at: Point(x: 642, y: 607)) == 1)
+    #expect(layout.pane(at: Point(x: 642, y: 608)) == nil)
   }
 
   @Test(
@@ -33,7 +34,7 @@ struct WindowLayoutTests {
   func `A window of little height hides its panels and not the image`(
     _ height: Int, _ hasPanel: Bool, _ hasThumbnails: Bool
   ) {
-    let layout = WindowLayout(PixelSize(width: 500, height: height), paneCount: 1)
+    let layout = WindowLayout(VideoSize(width: 500, height: height), paneCount: 1)
     #expect(layout.panel.isEmpty == !hasPanel)
     #expect(layout.thumbnails.isEmpty == !hasThumbnails)
     #expect(layout.timeline.isEmpty == !hasPanel)
@@ -43,7 +44,7 @@ struct WindowLayoutTests {
   }
 
   @Test func `Pixel columns of the timeline convert to times and back`() {
-    let layout = WindowLayout(PixelSize(width: 1_280, height: 720), paneCount: 1)
+    let layout = WindowLayout(VideoSize(width: 1_280, height: 720), paneCount: 1)
     let duration = Rational(628, over: 100)
     // Two pixel columns are a hundredth of a second.
     for (column, time) in [
@@ -61,7 +62,7 @@ struct WindowLayoutTests {
   }
 
   @Test func `Thumbnails fill their row without gaps`() {
-    let layout = WindowLayout(PixelSize(width: 1_280, height: 720), paneCount: 1)
+    let layout = WindowLayout(VideoSize(width: 1_280, height: 720), paneCount: 1)
     for (aspect, count) in [(4.0 / 3, 19), (16.0 / 9, 14), (9.0 / 16, 46), (100, 3)] {
       let slots = layout.thumbnailSlots(aspect: aspect)
       #expect(slots.count == count)

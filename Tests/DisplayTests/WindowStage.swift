@@ -5,6 +5,7 @@ import OvercrankAssets
 import OvercrankEditing
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankRaster
 import TestSupport
 
 @testable import OvercrankDisplay
@@ -64,11 +65,11 @@ final class WindowStage {
   func number(pane: Int = 0) throws -> Int {
     let pixels = try window.pixels()
     let area = window.scene.layout.panes[pane]
-    let size = PixelSize(width: PaintedBlocks.width, height: PaintedBlocks.height)
+    let size = VideoSize(width: PaintedBlocks.width, height: PaintedBlocks.height)
     let viewport = window.scene.panes[pane].viewport
     let scale = viewport.scale(of: size, in: area)
     let corner = viewport.imagePoint(
-      at: ViewPoint(x: Double(area.x), y: Double(area.y)), of: size, in: area)
+      at: Point(x: Double(area.x), y: Double(area.y)), of: size, in: area)
     return (0..<16).reduce(0) { number, block in
       let x = area.x + Int((Double(block * 8 + 4) - corner.x) * scale)
       let y = area.y + Int((16 - corner.y) * scale)

@@ -160,7 +160,7 @@ struct RetimedCompositionTests {
     var expected = clip.duration.seconds
     for (start, end) in zip(cuts, cuts.dropFirst()) where Bool.random(using: &random) {
       let speed = try Speed.of(
-        .random(in: 1...5, using: &random), .random(in: 1...8, using: &random))
+        Int128.random(in: 1...5, using: &random), Int128.random(in: 1...8, using: &random))
       let range = try TimeRange.of(start, end, per: 240)
       changes.append(.init(speed, in: range))
       expected = expected - range.duration + range.duration / speed.fraction

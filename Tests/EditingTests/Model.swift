@@ -116,19 +116,3 @@ extension Composition {
     return nil
   }
 }
-
-extension TimeRange {
-  /// A time range between two whole numbers of units of 1/`timescale` s.
-  static func of(_ start: Int64, _ end: Int64, per timescale: Int32 = 1) throws -> TimeRange {
-    try TimeRange(
-      start: MediaTime(start, over: timescale),
-      end: MediaTime(end, over: timescale))
-  }
-}
-
-extension Speed {
-  /// A speed as a fraction of two whole numbers.
-  static func of(_ above: Int128, _ below: Int128 = 1) throws -> Speed {
-    try Speed(Rational(above, over: below))
-  }
-}

@@ -4,6 +4,7 @@ import OvercrankAssets
 import OvercrankEditing
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankRaster
 import TestSupport
 import Testing
 

@@ -4,6 +4,7 @@ import OvercrankAssets
 import OvercrankEditing
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankRaster
 import OvercrankRetiming
 import TestSupport
 import Testing

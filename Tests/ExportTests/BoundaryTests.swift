@@ -28,15 +28,6 @@ struct BoundaryTests {
     return try .made(recipe, in: directory)
   }
 
-  private func composition(of asset: Asset, _ ranges: [(Int64, Int64)]) throws -> Composition {
-    var composition = Composition()
-    for (start, end) in ranges {
-      try composition.insertTimeRange(
-        range(start, end), of: asset.mediaSource(), at: composition.duration)
-    }
-    return composition
-  }
-
   private func settings(_ boundary: CutPolicy) -> ExportSettings {
     var settings = ExportSettings(path: directory.file("cut.mov"), mode: .passthrough())
     settings.mode = .passthrough(boundary: boundary)

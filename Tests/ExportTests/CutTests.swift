@@ -46,15 +46,6 @@ struct CutTests {
 
   enum Kind: CaseIterable { case mjpeg, plain, reordered, openGOP }
 
-  private func composition(of asset: Asset, _ ranges: [(Int64, Int64)]) throws -> Composition {
-    var composition = Composition()
-    for (start, end) in ranges {
-      try composition.insertTimeRange(
-        range(start, end), of: asset.mediaSource(), at: composition.duration)
-    }
-    return composition
-  }
-
   /// Exports ranges and returns the frames that the result shows, by their painted numbers.
   private func numbers(_ kind: Kind, _ ranges: [(Int64, Int64)]) throws -> [Int?] {
     let asset = try asset(kind)

@@ -5,6 +5,7 @@ import OvercrankEditing
 import OvercrankExport
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankRaster
 import OvercrankRetiming
 import TestSupport
 import Testing

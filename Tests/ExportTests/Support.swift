@@ -35,10 +35,18 @@ func range(_ start: Int64, _ end: Int64) throws -> TimeRange {
   try TimeRange(start: .milliseconds(start), end: .milliseconds(end))
 }
 
-/// A speed as a fraction of two whole numbers.
-func speed(_ above: Int64, _ below: Int64 = 1) throws -> Speed {
-  try Speed(Rational(Int128(above), over: Int128(below)))
+/// A composition of ranges of a movie, in milliseconds.
+func composition(of asset: Asset, _ ranges: [(Int64, Int64)]) throws -> Composition {
+  var composition = Composition()
+  for (start, end) in ranges {
+    try composition.insertTimeRange(
+      range(start, end), of: asset.mediaSource(), at: composition.duration)
+  }
+  return composition
 }
+
+/// A speed as a fraction of two whole numbers.
+func speed(_ above: Int64, _ below: Int64 = 1) throws -> Speed { try Speed.of(above, below) }
 
 extension Asset {
   /// Writes a movie by its recipe, and opens it.

@@ -8,6 +8,7 @@ import Testing
 
 @testable import OvercrankCapture
 @testable import OvercrankPhotos
+@testable import OvercrankSimulatedCameras
 
 /// Photos in HEIC, checked with ExifTool and libheif's decoder.
 struct HEICTests {

@@ -9,6 +9,7 @@ import Testing
 
 @testable import OvercrankCapture
 @testable import OvercrankPhotos
+@testable import OvercrankSimulatedCameras
 
 /// A scripted camera of 240 fps that paints the number of each frame in its image.
 struct PhotoCamera {
@@ -62,12 +63,12 @@ struct PhotoCamera {
     var generator: any TestPatternGenerator =
       layout == .mjpeg
       ? try JPEGTestPatternGenerator(pattern: pattern) : YUYVTestPatternGenerator(pattern: pattern)
-    let buffer = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: generator.maximumByteCount, alignment: 16)
-    defer { buffer.deallocate() }
     return try numbers.map { number in
-      let count = try generator.make(number: number, isFlash: false, into: buffer)
-      return [UInt8](buffer.prefix(count))
+      var image = [UInt8](repeating: 0, count: generator.maximumByteCount)
+      let count = try image.withUnsafeMutableBytes {
+        try generator.make(number: number, isFlash: false, into: $0)
+      }
+      return Array(image.prefix(count))
     }
   }
 

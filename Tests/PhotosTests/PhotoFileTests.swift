@@ -201,14 +201,7 @@ struct PhotoFileTests {
   }
 
   @Test func `A sample buffer is written as a JPEG file with Exif values`() async throws {
-    let camera = try CaptureDevice.named("synthetic:128x96@240?scene=pattern")
-    let session = try CaptureSession(device: camera, format: camera.fastestFormat())
-    let output = VideoDataOutput()
-    try session.addOutput(output)
-    try await session.startRunning()
-    var iterator = output.frames.makeAsyncIterator()
-    let sample = try #require(await iterator.next())
-    await session.stopRunning()
+    let sample = try await SampleBuffer.first(of: "synthetic:128x96@240?scene=pattern")
     sample.attachments.properties = ["Artist": "Ada"]
     for quality in [nil, 80] {
       let file = try sample.jpegData(quality: quality)

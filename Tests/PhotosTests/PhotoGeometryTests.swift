@@ -8,6 +8,7 @@ import Testing
 
 @testable import OvercrankCapture
 @testable import OvercrankPhotos
+@testable import OvercrankSimulatedCameras
 
 /// Photos with rotation, mirroring and zoom of the connection.
 struct PhotoGeometryTests {

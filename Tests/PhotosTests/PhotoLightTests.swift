@@ -9,6 +9,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import OvercrankCameraControls
 @testable import OvercrankCapture
 @testable import OvercrankPhotos
 
@@ -21,10 +22,7 @@ struct PhotoLightTests {
 
   init() throws {
     let machine = try FakeVideoSystemCalls("sensor-module")
-    machine.pace {
-      usleep(500)
-      return true
-    }
+    machine.pace()
     self.machine = machine
     let (session, controls) = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")

@@ -3,6 +3,7 @@
 import Foundation
 import OvercrankCapture
 import OvercrankMediaCore
+import OvercrankRaster
 import TestSupport
 import Testing
 

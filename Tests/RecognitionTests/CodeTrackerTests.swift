@@ -2,6 +2,7 @@
 
 import OvercrankCapture
 import OvercrankMediaCore
+import OvercrankRaster
 import TestSupport
 import Testing
 

@@ -4,6 +4,7 @@ import Foundation
 import OvercrankCapture
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankRaster
 import TestSupport
 import Testing
 
@@ -38,7 +39,7 @@ struct DamagedFrameTests {
       // The code reader is sometimes given an image of faces, and the face reader an image of
       // codes.
       let isMixed = Int.random(in: 0..<8, using: &random) == 0
-      var tracker = ObjectTracker(isMixed ? readers : isFace ? faces : codes, agreement: 1)
+      var tracker = MetadataObjectTracker(isMixed ? readers : isFace ? faces : codes, agreement: 1)
       for number in start..<min(Self.count, start + Self.framesPerImage) {
         let frame = source.damaged(&random)
         let isAlone = Int.random(in: 0..<100, using: &random) == 0

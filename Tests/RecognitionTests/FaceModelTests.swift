@@ -3,6 +3,7 @@
 import Foundation
 import Glibc
 import OvercrankMediaCore
+import OvercrankRaster
 import TestSupport
 import Testing
 

@@ -4,6 +4,7 @@ import OvercrankAssets
 import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
+import OvercrankRaster
 import Synchronization
 import TestSupport
 import Testing

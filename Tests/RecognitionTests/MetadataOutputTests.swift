@@ -6,6 +6,8 @@ import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankPreview
+import OvercrankRaster
 import OvercrankRecording
 import Synchronization
 import TestSupport
@@ -104,7 +106,7 @@ struct MetadataOutputTests {
     let output = MetadataOutput()
     try session.addOutput(output)
     let connection = try #require(session.connections.first)
-    let counters = MetadataCounters()
+    let counters = DataOutputCounters()
     // No thread takes frames from this sink yet.
     let sink = MetadataSink(input, connection, counters, wake: .init(value: 0))
     sink.allow(keeping: 2)
@@ -117,12 +119,12 @@ struct MetadataOutputTests {
     }
     #expect(sink.isBusy && !sink.hasSpace(for: 1))
     #expect(
-      counters.ledger
+      MetadataLedger(counters.ledger)
         == MetadataLedger(
           offered: 6, examined: 0, skipped: 4, corrupt: 1, waiting: 1))
-    #expect(counters.ledger.isBalanced)
+    #expect(MetadataLedger(counters.ledger).isBalanced)
     var indices: [Int64] = []
-    while sink.withNext({ waiting, _ in indices.append(waiting.index) }) {}
+    while sink.withNext({ waiting, _ in indices.append(waiting.note.index) }) {}
     // The driver's sequence number skipped 10 frames.
     #expect(indices == [15] && !sink.isBusy && sink.hasSpace(for: 1))
     // The session may still offer frames after the output was removed.
@@ -130,7 +132,7 @@ struct MetadataOutputTests {
     var removed = DequeuedBuffer(
       observations[5], bytes: lasting(gray), index: 5, driver: sink.pool.driver)
     #expect(sink.take(&removed) == nil && !sink.isBusy && sink.hasSpace(for: 1))
-    #expect(counters.ledger.skipped == 5 && input.pool.heldCount == 0)
+    #expect(MetadataLedger(counters.ledger).skipped == 5 && input.pool.heldCount == 0)
     connection.isEnabled = false
     var last = DequeuedBuffer(
       observations[5], bytes: lasting(gray), index: 5, driver: sink.pool.driver)
@@ -141,14 +143,14 @@ struct MetadataOutputTests {
     let object = MetadataObject(
       type: .qr, time: .zero, duration: .zero,
       corners: [(0.25, 0.25), (0.5, 0.25), (0.5, 0.5), (0.25, 0.5)].map {
-        PreviewPoint(x: $0.0, y: $0.1)
+        Point(x: $0.0, y: $0.1)
       }, stringValue: "a", rawBytes: [0x61])
-    #expect(object.bounds == PreviewRect(x: 0.25, y: 0.25, width: 0.25, height: 0.25))
+    #expect(object.bounds == Rect(x: 0.25, y: 0.25, width: 0.25, height: 0.25))
     let view = PreviewGeometry(
       imageWidth: 400, imageHeight: 200, viewWidth: 200, viewHeight: 400, rotationAngle: 90)
     let shown = object.transformed(by: view)
-    #expect(shown.bounds == PreviewRect(x: 100, y: 100, width: 50, height: 100))
-    #expect(shown.corners.first == PreviewPoint(x: 150, y: 100) && shown.stringValue == "a")
+    #expect(shown.bounds == Rect(x: 100, y: 100, width: 50, height: 100))
+    #expect(shown.corners.first == Point(x: 150, y: 100) && shown.stringValue == "a")
     // A roll angle rotates with the view, and is negated in a mirrored view.
     let face = MetadataObject(
       type: .face, time: .zero, duration: .zero, corners: object.corners, stringValue: nil,
@@ -160,9 +162,9 @@ struct MetadataOutputTests {
     mirror.isMirrored = false
     #expect(abs((face.transformed(by: mirror).rollAngle ?? 0) - 20) < 0.01)
     #expect(!object.transformed(by: view).hasRollAngle)
-    #expect(PreviewRect(x: 0, y: 0, width: 1, height: 1).pixels(width: 64, height: 48) == nil)
+    #expect(Rect(x: 0, y: 0, width: 1, height: 1).pixels(width: 64, height: 48) == nil)
     #expect(
-      PreviewRect(x: 0.5, y: -1, width: 3, height: 1.5).pixels(width: 64, height: 48)
+      Rect(x: 0.5, y: -1, width: 3, height: 1.5).pixels(width: 64, height: 48)
         == PixelRect(x: 32, y: 0, width: 32, height: 24))
   }
 

@@ -3,11 +3,13 @@
 import Glibc
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
+import OvercrankRaster
 import OvercrankV4L2
 import Synchronization
 import TestSupport
 import Testing
 
+@testable import OvercrankCameraControls
 @testable import OvercrankCapture
 @testable import OvercrankRecognition
 
@@ -30,12 +32,12 @@ struct PointOfInterestFollowerTests {
     return frames.withLock { $0 }
   }
 
-  private func center(_ face: MetadataObject) -> PointOfInterest {
-    PointOfInterest(
+  private func center(_ face: MetadataObject) -> Point {
+    Point(
       x: face.bounds.x + face.bounds.width / 2, y: face.bounds.y + face.bounds.height / 2)
   }
 
-  private func distance(_ a: PointOfInterest?, _ b: PointOfInterest) -> Double {
+  private func distance(_ a: Point?, _ b: Point) -> Double {
     guard let a else { return .infinity }
     return max(abs(a.x - b.x), abs(a.y - b.y))
   }
@@ -63,13 +65,13 @@ struct PointOfInterestFollowerTests {
       // The face moves by half of the image. The region follows it in steps of more than a tenth.
       #expect((3...5).contains(moveCount), "\(moveCount)")
 
-      let tapped = PointOfInterest(x: 0.75, y: 0.75)
+      let tapped = Point(x: 0.75, y: 0.75)
       try follower.setTappedPoint(tapped)
       for frame in frames { #expect(try !follower.follow(frame)) }
       #expect(distance(try controls.focusPointOfInterest, tapped) < 0.01)
       #expect(distance(try controls.exposurePointOfInterest, tapped) < 0.01)
       do throws(MediaError) {
-        try follower.setTappedPoint(PointOfInterest(x: 2, y: 0))
+        try follower.setTappedPoint(Point(x: 2, y: 0))
         Issue.record("a point outside the image was accepted")
       } catch { #expect(error.code == .controlOutOfRange) }
       #expect(follower.pointOfInterest == tapped)
@@ -105,7 +107,7 @@ struct PointOfInterestFollowerTests {
       #expect(try follower.follow(second))
       #expect(distance(try controls.exposurePointOfInterest, face) < 0.11)
 
-      let tapped = PointOfInterest(x: 0.75, y: 0.75)
+      let tapped = Point(x: 0.75, y: 0.75)
       try follower.setTappedPoint(tapped)
       try restore()
       #expect(try !follower.follow(second))
@@ -132,7 +134,7 @@ struct PointOfInterestFollowerTests {
       #expect(distance(try controls.exposurePointOfInterest, face) < 0.11)
       #expect(try !follower.follow(frame))
 
-      let tapped = PointOfInterest(x: 0.75, y: 0.75)
+      let tapped = Point(x: 0.75, y: 0.75)
       calls.left.withLock { $0 = 2 }
       #expect(throws: MediaError.self) { try follower.setTappedPoint(tapped) }
       #expect(follower.pointOfInterest == tapped)
@@ -141,7 +143,7 @@ struct PointOfInterestFollowerTests {
 
       // No request succeeds, so neither exposure nor focus is set.
       calls.left.withLock { $0 = 0 }
-      #expect(throws: MediaError.self) { try follower.setTappedPoint(PointOfInterest(x: 0, y: 0)) }
+      #expect(throws: MediaError.self) { try follower.setTappedPoint(Point(x: 0, y: 0)) }
       #expect(follower.pointOfInterest == tapped)
     }
   }

@@ -87,14 +87,8 @@ struct CameraSwitchTests {
   func `A take reports why its session or camera stopped`(change: Change) throws {
     let scratch = try Scratch()
     let machine = try FakeVideoSystemCalls("hfr-usb mjpegbytes=4000 \(change.faults)")
-    machine.pace {
-      usleep(500)
-      return true
-    }
-    let input = try DeviceSystem.$calls.withValue(machine) {
-      let camera = try CaptureDevice.named("/dev/fakevideo0")
-      return try DeviceInput(device: camera, format: try camera.fastestFormat())
-    }
+    machine.pace()
+    let input = try machine.input()
     let session = CaptureSession(input)
     var settings = RecordingSettings(path: scratch.file("take.mov"))
     settings.verifiesFrameRate = false

@@ -12,6 +12,7 @@ import Testing
 
 @testable import OvercrankCapture
 @testable import OvercrankRecording
+@testable import OvercrankSimulatedCameras
 
 /// Takes of scripted cameras with scripted microphones.
 struct MicrophoneTakeTests {

@@ -13,6 +13,7 @@ import Testing
 
 @testable import OvercrankCapture
 @testable import OvercrankRecording
+@testable import OvercrankSimulatedCameras
 
 /// Rotation, mirroring and zoom in movies.
 struct MovieGeometryTests {

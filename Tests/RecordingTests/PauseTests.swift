@@ -11,6 +11,7 @@ import Testing
 
 @testable import OvercrankCapture
 @testable import OvercrankRecording
+@testable import OvercrankSimulatedCameras
 
 /// Paused takes, compared with a simple model.
 struct PauseTests {
@@ -117,13 +118,13 @@ struct PauseTests {
     let source = SyntheticAudio()
     let rate = SyntheticAudio.sampleRate
     for (position, part) in model.parts.enumerated() {
-      let start = AudioTrack.sample(atMicroseconds: part.time, rate: rate)
+      let start = TakeAudioTrack.sample(atMicroseconds: part.time, rate: rate)
       let end =
         position + 1 < model.parts.count
-        ? AudioTrack.sample(atMicroseconds: model.parts[position + 1].time, rate: rate)
+        ? TakeAudioTrack.sample(atMicroseconds: model.parts[position + 1].time, rate: rate)
         : asset.audioTrack?.sampleCount ?? 0
       let samples = try reader.samples(from: start, count: Int(end - start))[0]
-      let from = AudioTrack.sample(atMicroseconds: part.captured - camera.base, rate: rate)
+      let from = TakeAudioTrack.sample(atMicroseconds: part.captured - camera.base, rate: rate)
       let expected = source.samples(from: from, count: Int(end - start))
       let worst = zip(samples, expected).map { abs($0 - $1) }.max() ?? 0
       #expect(worst < 1e-4, "part \(position)")

@@ -14,6 +14,7 @@ import Testing
 
 @testable import OvercrankCapture
 @testable import OvercrankRecording
+@testable import OvercrankSimulatedCameras
 
 /// Takes in several files.
 ///
@@ -258,10 +259,7 @@ import Testing
       usleep(50)
       return true
     }
-    let input = try DeviceSystem.$calls.withValue(machine) {
-      let camera = try CaptureDevice.named("/dev/fakevideo0")
-      return try DeviceInput(device: camera, format: try camera.fastestFormat())
-    }
+    let input = try machine.input()
     let session = CaptureSession(input, retryMilliseconds: 1)
     var settings = RecordingSettings(path: scratch.file("a.mov"))
     settings.verifiesFrameRate = false

@@ -11,6 +11,7 @@ import Testing
 
 @testable import OvercrankCapture
 @testable import OvercrankRecording
+@testable import OvercrankSimulatedCameras
 
 /// A scripted camera without a clock.
 struct ScriptedCamera {
@@ -40,12 +41,12 @@ struct ScriptedCamera {
       case .yuyv: YUYVTestPatternGenerator(pattern: pattern)
       case .mjpeg: try JPEGTestPatternGenerator(pattern: pattern)
       }
-    let buffer = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: generator.maximumByteCount, alignment: 16)
-    defer { buffer.deallocate() }
     return try numbers.map { number in
-      let count = try generator.make(number: number, isFlash: false, into: buffer)
-      return [UInt8](buffer.prefix(count))
+      var image = [UInt8](repeating: 0, count: generator.maximumByteCount)
+      let count = try image.withUnsafeMutableBytes {
+        try generator.make(number: number, isFlash: false, into: $0)
+      }
+      return Array(image.prefix(count))
     }
   }
 

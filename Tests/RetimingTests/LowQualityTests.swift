@@ -2,6 +2,7 @@
 
 import OvercrankMediaCore
 import OvercrankRetiming
+import TestSupport
 import Testing
 
 struct LowQualityTests {

@@ -2,6 +2,7 @@
 
 import Glibc
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 @testable import OvercrankRetiming

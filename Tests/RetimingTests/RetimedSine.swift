@@ -3,6 +3,7 @@
 import Glibc
 import OvercrankMediaCore
 import OvercrankRetiming
+import TestSupport
 
 /// Measured figures, printed if `MEASURE=1` is set.
 enum Measured {

@@ -5,22 +5,6 @@ import OvercrankMediaCore
 import OvercrankRetiming
 import TestSupport
 
-extension TimeRange {
-  /// A time range between two whole numbers of units of 1/`timescale` s.
-  static func of(_ start: Int64, _ end: Int64, per timescale: Int32 = 1) throws -> TimeRange {
-    try TimeRange(
-      start: MediaTime(start, over: timescale),
-      end: MediaTime(end, over: timescale))
-  }
-}
-
-extension Speed {
-  /// A speed as a fraction of two whole numbers.
-  static func of(_ above: Int64, _ below: Int64 = 1) throws -> Speed {
-    try Speed(Rational(Int128(above), over: Int128(below)))
-  }
-}
-
 extension TimeMapping {
   /// A mapping of `count` source samples from `start` to the output time `target`, at a speed.
   static func of(

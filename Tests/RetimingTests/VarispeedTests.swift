@@ -3,6 +3,7 @@
 import Glibc
 import OvercrankMediaCore
 import OvercrankRetiming
+import TestSupport
 import Testing
 
 /// Resampled sines, compared with the expected sines.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankCapture
+import OvercrankSimulatedCameras
 
 /// The position of the synthetic camera's ball in an image, in pixels from the upper left corner.
 package struct BallCenter {

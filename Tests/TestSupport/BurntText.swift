@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankLibAV
-import OvercrankMediaCore
+import OvercrankRaster
 
 /// Text that was drawn into frames in the dot font, read by the dots of its characters.
 package enum BurntText {

@@ -2,7 +2,8 @@
 
 package import FakeVideo4Linux
 import Glibc
-import OvercrankCapture
+package import OvercrankCapture
+import OvercrankDeviceDiscovery
 package import OvercrankFrameAccounting
 package import OvercrankV4L2
 import Synchronization
@@ -55,6 +56,22 @@ package final class FakeVideoSystemCalls: VideoSystemCalls {
   /// frames.
   package func pace(_ isReady: @escaping @Sendable () -> Bool) {
     gate.withLock { $0 = Gate(isReady: isReady) }
+  }
+
+  /// Delivers at most 2000 frames per second.
+  package func pace() {
+    pace {
+      usleep(500)
+      return true
+    }
+  }
+
+  /// Opens the first camera in its fastest mode.
+  package func input() throws -> DeviceInput {
+    try DeviceSystem.$calls.withValue(self) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      return try DeviceInput(device: camera, format: try camera.fastestFormat())
+    }
   }
 
   /// Advances the clock without delivering frames.

@@ -27,20 +27,20 @@ package enum MovieCheck {
   ///
   /// If it misses the end of the first JPEG image, it decodes all frames, too.
   package static func warnings(_ path: String) async throws -> String {
-    let read = try await probe(path, ["-count_packets"])
-    let lines = read.filter { line in !properties.contains { line.contains($0) } }
+    let lines = try await probe(path, ["-count_packets"])
     let others = lines.filter { !$0.contains(skippedScan) }
     guard others.count < lines.count else { return others.joined(separator: "\n") }
     let decoded = try await probe(path, ["-count_frames", "-nofind_stream_info"])
     return (others + decoded).joined(separator: "\n")
   }
 
-  /// The messages of ffprobe, and its exit code unless it is zero.
+  /// The messages of ffprobe about faults, and its exit code unless it is zero.
   private static func probe(_ path: String, _ options: [String]) async throws -> [String] {
     let probed = try await run(
       "ffprobe",
       ["-v", "warning"] + options + ["-show_entries", "stream=nb_read_packets", "-i", path])
     let lines = probed.errors.split(separator: "\n").map(String.init)
+      .filter { line in !properties.contains { line.contains($0) } }
     return probed.status == 0 ? lines : lines + ["ffprobe fails with \(probed.status)"]
   }
 }

@@ -5,6 +5,7 @@ import OvercrankCapture
 import OvercrankLibAV
 import OvercrankMediaCore
 package import OvercrankMovieFormat
+import OvercrankSimulatedCameras
 
 /// Reads the painted frame number of each frame in presentation order.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CVideo4Linux
+import OvercrankRaster
 import OvercrankV4L2
 
 extension ScriptedControls.State {
@@ -151,8 +152,8 @@ extension ScriptedControls.State {
       let area =
         which == 0
         ? v4l2_rect(
-          left: rectangle.left, top: rectangle.top, width: rectangle.width,
-          height: rectangle.height) : v4l2_rect(left: 0, top: 0, width: 1280, height: 720)
+          left: Int32(rectangle.x), top: Int32(rectangle.y), width: UInt32(rectangle.width),
+          height: UInt32(rectangle.height)) : v4l2_rect(left: 0, top: 0, width: 1280, height: 720)
       entry.ptr.assumingMemoryBound(to: v4l2_rect.self).pointee = area
     case .text(let text):
       let bytes = Array(text.utf8) + [0]
@@ -181,7 +182,8 @@ extension ScriptedControls.State {
     case .rectangle:
       let area = entry.ptr.assumingMemoryBound(to: v4l2_rect.self).pointee
       value = .rectangle(
-        ControlRectangle(left: area.left, top: area.top, width: area.width, height: area.height))
+        PixelRect(
+          x: Int(area.left), y: Int(area.top), width: Int(area.width), height: Int(area.height)))
     case .text: value = .text(String(cString: entry.string))
     case .unsigned8:
       value = .numbers((0..<control.elementCount).map { Int64(entry.p_u8[$0]) })

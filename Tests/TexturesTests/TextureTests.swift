@@ -9,6 +9,7 @@ import TestSupport
 import Testing
 
 @testable import OvercrankLibAV
+@testable import OvercrankSimulatedCameras
 @testable import OvercrankTextures
 
 /// Textures on Mesa's software renderer, compared with pixel conversion by the CPU.

@@ -2,6 +2,7 @@
 
 import CVideo4Linux
 import OvercrankMediaCore
+import OvercrankRaster
 import TestSupport
 import Testing
 
@@ -141,13 +142,13 @@ struct ControlTests {
     try withDevice(driver) { device in
       for (control, value) in [
         (text, .text("äb")), (array, .numbers([1, 0, 255])), (bits, .number(0xffff_fffe)),
-        (region, .rectangle(ControlRectangle(left: -1, top: 2, width: 3, height: 4))),
+        (region, .rectangle(PixelRect(x: -1, y: 2, width: 3, height: 4))),
         (long, .number(1 << 40)),
       ] as [(DeviceControl, ControlValue)] {
         #expect(try device.set(control, to: value) == value)
         #expect(try device.value(of: control) == value)
       }
-      let greatest = ControlRectangle(left: 0, top: 0, width: 1280, height: 720)
+      let greatest = PixelRect(x: 0, y: 0, width: 1280, height: 720)
       #expect(try device.value(of: region, .maximum) == .rectangle(greatest))
       for (control, value) in [
         (text, .text("123456789")), (text, .text("a\0b")), (array, .numbers([256])),

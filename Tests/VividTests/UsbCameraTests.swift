@@ -2,6 +2,7 @@
 
 import Foundation
 import OvercrankAssets
+import OvercrankCameraControls
 import OvercrankCapture
 import OvercrankDeviceDiscovery
 import TestSupport

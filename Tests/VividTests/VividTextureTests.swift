@@ -5,6 +5,7 @@ import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import OvercrankTextures
+import TestSupport
 import Testing
 
 extension Vivid {
@@ -44,11 +45,7 @@ extension VividTests {
       let output = VideoDataOutput()
       try session.addOutput(output)
       try await session.startRunning()
-      var samples: [SampleBuffer] = []
-      for await sample in output.frames {
-        samples.append(sample)
-        if samples.count == 3 { break }
-      }
+      let samples = await output.samples(3)
       try draw(samples)
       await session.stopRunning()
     }

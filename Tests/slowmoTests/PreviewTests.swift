@@ -3,10 +3,12 @@
 import Foundation
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
+import OvercrankRaster
 import TestSupport
 import Testing
 
 @testable import OvercrankCapture
+@testable import OvercrankSimulatedCameras
 @testable import SlowmoCommands
 
 /// `slowmo preview` in a window and in a terminal, and `record --preview`.
@@ -248,7 +250,7 @@ struct PreviewTests {
     image.withUnsafeMutableBytes(ofPlane: 0) { bytes in
       for index in bytes.indices { bytes[index] = index % 8 < 4 ? 255 : 0 }
     }
-    let area = PreviewRect(x: 0, y: 0, width: 2, height: 2)
+    let area = Rect(x: 0, y: 0, width: 2, height: 2)
     func drawn(_ line: String) -> String {
       String(decoding: canvas.draw(image, in: area, line: line), as: UTF8.self)
         .replacing("\u{1B}", with: "~")

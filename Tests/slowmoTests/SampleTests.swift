@@ -2,6 +2,7 @@
 
 import Foundation
 import OvercrankCapture
+import OvercrankSimulatedCameras
 import TestSupport
 import Testing
 

@@ -5,6 +5,7 @@ import OvercrankAssets
 import OvercrankCapture
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankSimulatedCameras
 import TestSupport
 import Testing
 

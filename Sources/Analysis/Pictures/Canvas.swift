@@ -3,6 +3,7 @@
 import OvercrankAssets
 import OvercrankLibAV
 public import OvercrankMediaCore
+public import OvercrankRaster
 
 /// An RGB image that other images and text are drawn on.
 struct Canvas {
@@ -10,15 +11,13 @@ struct Canvas {
   let height: Int
   var bytes: [UInt8]
 
-  /// A color of 8 bits per channel.
-  typealias Color = SIMD3<UInt8>
-
-  static let white = Color(235, 235, 235)
-  static let gray = Color(150, 150, 150)
-  static let black = Color(16, 16, 16)
+  static let white = Color(0xEBEBEB)
+  static let gray = Color(0x969696)
+  static let black = Color(0x101010)
 
   init(width: Int, height: Int, filledWith color: Color = Canvas.black) {
     (self.width, self.height) = (width, height)
+    let color = color.components
     bytes = [UInt8](unsafeUninitializedCapacity: width * height * 3) { target, count in
       for index in 0..<width * height {
         for channel in 0..<3 {
@@ -47,6 +46,7 @@ struct Canvas {
 
   /// Fills a rectangle; pixels outside the canvas are left out.
   mutating func fill(x: Range<Int>, y: Range<Int>, _ color: Color) {
+    let color = color.components
     for row in y.clamped(to: 0..<height) {
       for column in x.clamped(to: 0..<width) {
         for channel in 0..<3 { bytes[3 * (row * width + column) + channel] = color[channel] }
@@ -66,13 +66,8 @@ struct Canvas {
   mutating func draw(_ text: String, x: Int, y: Int, scale: Int, _ color: Color = Canvas.white) {
     for (position, character) in text.utf8.enumerated() {
       let left = x + position * (DotFont.width + 1) * scale
-      for line in 0..<DotFont.height {
-        let dots = DotFont.dots(of: character, line: line)
-        for column in 0..<DotFont.width
-        where dots >> UInt64(DotFont.width - 1 - column) & 1 == 1 {
-          let (dotX, dotY) = (left + column * scale, y + line * scale)
-          fill(x: dotX..<dotX + scale, y: dotY..<dotY + scale, color)
-        }
+      DotFont.forEachRectangle(of: character, x: left, y: y, scale: scale) {
+        fill(x: $0.columns, y: $0.rows, color)
       }
     }
   }
@@ -120,7 +115,7 @@ public struct StillImage: Sendable {
     /// The presentation time of the frame.
     public let time: MediaTime
     /// The part of the image that shows the frame, in pixels.
-    public let box: PixelBox
+    public let box: PixelRect
   }
 
   init(_ canvas: Canvas, frames: [Frame]) throws(MediaError) {

@@ -7,6 +7,7 @@ import OvercrankLibAV
 import OvercrankLinuxSystem
 public import OvercrankMediaCore
 import OvercrankMovieFormat
+public import OvercrankRaster
 
 /// One movie of several clips, side by side or blended.
 ///
@@ -87,9 +88,9 @@ public struct ClipComparison: Sendable {
   /// The size and length of a comparison.
   public struct Plan: Hashable, Sendable {
     /// The size of the comparison movie in pixels.
-    public let size: PixelBox
+    public let size: PixelRect
     /// The part of the movie for each clip, in pixels.
-    public let boxes: [PixelBox]
+    public let boxes: [PixelRect]
     /// The number of frames of the comparison movie.
     public let frameCount: Int
     /// The real time of the first frame, relative to the instant of alignment, in seconds.
@@ -183,12 +184,12 @@ public struct ClipComparison: Sendable {
     let height = boxes.map(\.height).max() ?? 0
     try StillComposer.check(width: width, height: height)
     return Plan(
-      size: PixelBox(x: 0, y: 0, width: width, height: height), boxes: boxes,
+      size: PixelRect(x: 0, y: 0, width: width, height: height), boxes: boxes,
       frameCount: Int(count), start: start, frames: frames)
   }
 
   /// The position of each clip, with even sides.
-  private func boxes() throws(MediaError) -> [PixelBox] {
+  private func boxes() throws(MediaError) -> [PixelRect] {
     let sizes = clips.map { clip -> (width: Int, height: Int) in
       guard let track = clip.asset.videoTrack else { return (2, 2) }
       return track.rotation % 180 == 0
@@ -196,7 +197,7 @@ public struct ClipComparison: Sendable {
     }
     guard let first = sizes.first else { return [] }
     guard layout == .side else {
-      let box = PixelBox(
+      let box = PixelRect(
         x: 0, y: 0, width: Self.even(first.width), height: Self.even(first.height))
       return clips.map { _ in box }
     }
@@ -219,14 +220,12 @@ public struct ClipComparison: Sendable {
     var x = 0
     return widths().map { width in
       defer { x += width }
-      return PixelBox(x: x, y: 0, width: width, height: Self.even(height))
+      return PixelRect(x: x, y: 0, width: width, height: Self.even(height))
     }
   }
 
   private static func even(_ side: Int) -> Int { max(2, side & ~1) }
-}
 
-extension ClipComparison {
   /// Writes the movie in H.264 without audio.
   ///
   /// Each frame shows the time since the instant of alignment.
@@ -371,7 +370,7 @@ private final class ComparedFrames {
   /// same image.
   private var last: (index: Int, image: UprightFrames.Image)?
 
-  private init(_ asset: Asset, _ box: PixelBox) throws(MediaError) {
+  private init(_ asset: Asset, _ box: PixelRect) throws(MediaError) {
     frames = try UprightFrames(asset, isColor: true)
     frames.scale(toWidth: box.width, height: box.height)
   }
@@ -435,5 +434,54 @@ extension TimeMap {
       append(frame)
       last = index
     }
+  }
+}
+
+/// Draws the text of each clip and the logo into the frames of a comparison.
+struct ComparisonText {
+  private let drawing: BurnInDrawing
+  private let texts: [BurnInText]
+  private let boxes: [PixelRect]
+  private let lineCount: Int
+  private let speed: String
+  /// True if the texts are above each other, false if each is in the box of its clip.
+  private let isStacked: Bool
+
+  /// Reads the logo, and the capture times of the clips' frames.
+  ///
+  /// - Throws: `MediaError` if the logo cannot be read.
+  init(
+    _ burnIn: BurnIn, _ clips: [ClipComparison.Clip], _ plan: ClipComparison.Plan, _ speed: Speed,
+    isStacked: Bool
+  ) throws {
+    drawing = try BurnInDrawing(
+      burnIn, width: plan.size.width, height: plan.size.height,
+      pixelFormat: .yuv420p, isFullRange: false, TransferFunction(.convertedFromRGB))
+    texts = clips.map {
+      BurnInText(burnIn.items, of: $0.asset, mark: burnIn.mark ?? $0.origin, clock: $0.clock)
+    }
+    boxes = plan.boxes
+    lineCount = burnIn.items.count
+    self.speed = try BurnInText.speedText(speed.fraction)
+    self.isStacked = isStacked
+  }
+
+  /// Returns a copy of a frame with the logo and with the text for each clip's frame.
+  func draw(_ indices: [Int], on frame: MediaFrame) throws -> MediaFrame {
+    let result = try frame.copied()
+    // Leaves space at the bottom for the line with the time since the instant of alignment.
+    let scale = Canvas.textScale(forWidth: result.width)
+    let bottom = max(0, result.height - Canvas.textHeight(scale: scale) - 8 * scale) & ~3
+    for (number, index) in indices.enumerated() {
+      let box = boxes[number]
+      let below = isStacked ? indices.count - 1 - number : 0
+      let lines = try texts[number].lines(at: BurnInText.Position(index), speed: speed)
+      drawing.draw(
+        lines, x: box.x, width: box.width,
+        bottom: bottom - below * BurnInDrawing.height(ofLines: lineCount, inWidth: box.width),
+        on: result)
+    }
+    drawing.drawLogo(on: result)
+    return result
   }
 }

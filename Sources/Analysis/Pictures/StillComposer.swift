@@ -2,6 +2,7 @@
 
 public import OvercrankAssets
 public import OvercrankMediaCore
+import OvercrankRaster
 
 /// Makes one image of many frames of a movie.
 ///
@@ -77,16 +78,6 @@ public struct StillComposer: Sendable {
     return (0..<count).map {
       all.lowerBound + ($0 * (all.count - 1) * 2 + count - 1) / (2 * (count - 1))
     }
-  }
-
-  /// The time of a frame since the first one of the movie, as text reports it: the capture time within
-  /// the first part of the movie, and else the time in the movie.
-  func reportedTime(of index: Int) throws(MediaError) -> MediaTime {
-    guard let part = clock.part(ofFrame: index), part == clock.part(ofFrame: 0),
-      let time = clock.seconds(ofFrame: index), let start = clock.seconds(ofFrame: 0),
-      let passed = MediaTime(exactly: time - start)
-    else { return try time(of: index) }
-    return passed
   }
 
   /// The frames shown at the start of the range, and at every multiple of a duration of capture time
@@ -191,7 +182,7 @@ extension StillComposer {
       }
       frames.append(
         StillImage.Frame(
-          index: index, time: time, box: PixelBox(x: x, y: y, width: width, height: height)))
+          index: index, time: time, box: PixelRect(x: x, y: y, width: width, height: height)))
     }
     return try StillImage(canvas, frames: frames)
   }
@@ -211,9 +202,7 @@ extension StillComposer {
     let rest = String(milliseconds % 1_000)
     return "\(milliseconds / 1_000).\(String(repeating: "0", count: 3 - rest.count))\(rest)"
   }
-}
 
-extension StillComposer {
   /// The frames of a strobe image.
   public enum StrobeFrames: Hashable, Sendable {
     /// A number of frames, spread evenly over the range.
@@ -281,7 +270,7 @@ extension StillComposer {
       frames.append(
         StillImage.Frame(
           index: index, time: try time(of: index),
-          box: PixelBox(x: 0, y: 0, width: image.width, height: image.height)))
+          box: PixelRect(x: 0, y: 0, width: image.width, height: image.height)))
     }
     return try StillImage(canvas, frames: frames)
   }
@@ -319,9 +308,7 @@ extension StillComposer {
     }
     return result
   }
-}
 
-extension StillComposer {
   /// The settings of a photo finish.
   public struct FinishSettings: Hashable, Sendable {
     /// The column of the finish line, in pixels from the left edge of the frame as displayed; nil
@@ -406,14 +393,14 @@ extension StillComposer {
       let x = (settings.isReversed ? slots - 1 - slot : slot) * slit
       for y in 0..<start.height {
         let from = 3 * (y * image.width + column)
-        let color = Canvas.Color(
-          image.bytes[from], image.bytes[from + 1], image.bytes[from + 2])
+        let color = Color(
+          red: image.bytes[from], green: image.bytes[from + 1], blue: image.bytes[from + 2])
         canvas.fill(x: x..<x + slit, y: y..<y + 1, color)
       }
       shown.append(
         StillImage.Frame(
           index: index, time: try time(of: index),
-          box: PixelBox(x: x, y: 0, width: slit, height: start.height)))
+          box: PixelRect(x: x, y: 0, width: slit, height: start.height)))
     }
     let zero = try origin(settings, part: clock.part(ofFrame: first)) ?? from
     drawRuler(

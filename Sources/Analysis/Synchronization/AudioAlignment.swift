@@ -103,7 +103,7 @@ struct AudioAlignment {
     let end = min(Double(second.samples.count) / rate, Double(first.samples.count) / rate - middle)
     let time = (start + end) / 2
     let points = blocks.map {
-      WeightedLine.Point(x: $0.time, y: $0.offset, weight: 1 / ($0.deviation * $0.deviation))
+      WeightedLine.Sample(x: $0.time, y: $0.offset, weight: 1 / ($0.deviation * $0.deviation))
     }
     if points.count >= 6, let line = WeightedLine(points), line.points.count >= 6 {
       return RecordingOffset(

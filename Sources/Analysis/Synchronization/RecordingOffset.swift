@@ -48,7 +48,6 @@ public struct RecordingOffset: Hashable, Sendable, Codable {
     self.method = method
     self.confidence = min(1, max(0, confidence))
     self.time = nanoseconds(time, .toNearestOrAwayFromZero)
-    self.drift = drift
-    self.matchCount = matchCount
+    (self.drift, self.matchCount) = (drift, matchCount)
   }
 }

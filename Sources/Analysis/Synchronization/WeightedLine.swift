@@ -5,14 +5,14 @@
 /// Points far from the line are left out.
 struct WeightedLine {
   /// A point; `weight` is proportional to the inverse variance of `y`.
-  struct Point {
+  struct Sample {
     let x: Double
     let y: Double
     let weight: Double
   }
 
   /// The points that the line was fitted to.
-  private(set) var points: [Point]
+  private(set) var points: [Sample]
   private(set) var slope = 0.0
   private var center = (x: 0.0, y: 0.0)
   private var spread = 0.0
@@ -21,7 +21,7 @@ struct WeightedLine {
   private var variance = 0.0
 
   /// Fits a line; nil for fewer than three points.
-  init?(_ all: [Point]) {
+  init?(_ all: [Sample]) {
     points = all
     for _ in 0..<8 {
       guard points.count >= 3 else { return nil }
@@ -58,12 +58,6 @@ struct WeightedLine {
     let lever = spread > 0 ? (x - center.x) * (x - center.x) / spread : 0
     return ConfidenceInterval.factor(freedom: points.count - 2)
       * (variance * (1 / totalWeight + lever)).squareRoot()
-  }
-
-  /// Half the width of the confidence interval of ``slope``.
-  var slopeUncertainty: Double {
-    guard spread > 0 else { return 0 }
-    return ConfidenceInterval.factor(freedom: points.count - 2) * (variance / spread).squareRoot()
   }
 }
 

@@ -2,31 +2,12 @@
 
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankRaster
 
 /// A drawing of filled rectangles and lines of text, in whole pixels.
 ///
 /// It is written as SVG or painted as PNG, so that both show the same.
 struct ChartDrawing {
-  struct Color: Hashable {
-    let red: UInt8
-    let green: UInt8
-    let blue: UInt8
-
-    static let white = Color(red: 255, green: 255, blue: 255)
-    static let ink = Color(red: 34, green: 34, blue: 34)
-    static let faint = Color(red: 218, green: 218, blue: 218)
-    static let regular = Color(red: 43, green: 92, blue: 164)
-    static let gap = Color(red: 200, green: 36, blue: 36)
-    static let repeated = Color(red: 224, green: 142, blue: 0)
-
-    var hexadecimal: String {
-      "#"
-        + [red, green, blue].map {
-          String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
-        }.joined()
-    }
-  }
-
   enum Anchor: String { case start, middle, end }
 
   private enum Element {
@@ -45,8 +26,7 @@ struct ChartDrawing {
 
   /// Makes a white drawing.
   init(width: Int, height: Int) {
-    self.width = width
-    self.height = height
+    (self.width, self.height) = (width, height)
   }
 
   /// Adds a rectangle.
@@ -131,15 +111,9 @@ struct ChartDrawing {
       case .text(let line, let x, let y, let color):
         for (index, scalar) in line.unicodeScalars.enumerated() {
           let character = scalar.isASCII ? UInt8(scalar.value) : UInt8(ascii: "?")
-          for row in 0..<DotFont.height {
-            let dots = DotFont.dots(of: character, line: row)
-            for column in 0..<DotFont.width
-            where dots >> UInt64(DotFont.width - 1 - column) & 1 == 1 {
-              paint(
-                x + index * Self.advance + column * Self.scale, y + row * Self.scale, Self.scale,
-                Self.scale, color)
-            }
-          }
+          DotFont.forEachRectangle(
+            of: character, x: x + index * Self.advance, y: y, scale: Self.scale
+          ) { paint($0.x, $0.y, $0.width, $0.height, color) }
         }
       }
     }
@@ -161,4 +135,13 @@ struct ChartDrawing {
     }
     return result
   }
+}
+
+extension Color {
+  static let white = Color(0xFFFFFF)
+  static let ink = Color(0x222222)
+  static let faint = Color(0xDADADA)
+  static let regular = Color(0x2B5CA4)
+  static let gap = Color(0xC82424)
+  static let repeated = Color(0xE08E00)
 }

@@ -40,10 +40,7 @@ struct FrameDifference {
 
   /// Makes a difference from given values.
   init(largest: Double, median: Double, lowest: Double, types: Int32) {
-    self.largest = largest
-    self.median = median
-    self.lowest = lowest
-    self.types = types
+    (self.largest, self.median, self.lowest, self.types) = (largest, median, lowest, types)
   }
 }
 

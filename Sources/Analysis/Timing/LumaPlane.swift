@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
+import OvercrankRaster
 
 /// The luma of a decoded frame.
 struct LumaPlane {
   private let frame: MediaFrame
-  private let start: UnsafePointer<UInt8>
-  private let stride: Int
-  let width: Int
-  let height: Int
+  private let image: LumaImage
   let type: Int32
   /// The number of rows from one row that is read to the next; above 1 for tall frames.
   private let rowStep: Int
@@ -26,11 +24,16 @@ struct LumaPlane {
     guard let luma = isPlain ? frame : try? converter.convert(frame), let data = luma.planeData(0)
     else { return nil }
     self.frame = luma
-    start = UnsafePointer(data)
-    stride = luma.bytesPerRow(0)
-    (width, height, type) = (luma.width, luma.height, frame.frameType)
+    image = LumaImage(
+      base: data, width: luma.width, height: luma.height, bytesPerRow: luma.bytesPerRow(0))
+    type = frame.frameType
     rowStep = max(1, min(4, luma.height / 540))
   }
+
+  var width: Int { image.width }
+  var height: Int { image.height }
+  private var start: UnsafePointer<UInt8> { image.base }
+  private var stride: Int { image.bytesPerRow }
 
   /// Whether the planes have equal sizes.
   func hasSize(of other: LumaPlane) -> Bool { width == other.width && height == other.height }

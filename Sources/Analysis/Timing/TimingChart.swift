@@ -28,8 +28,7 @@ public struct TimingChart: Sendable {
   ///   - frames: The frames of the same video track.
   ///   - title: The first line of the chart, such as the name of the file.
   public init(_ audit: TimingAudit, frames: FrameTable, title: String) {
-    self.audit = audit
-    self.title = title
+    (self.audit, self.title) = (audit, title)
     let scale = 1_000 / Double(frames.timescale)
     times = frames.entries.map { Double($0.ticks) * scale }
     intervals = frames.entries.dropLast().map { Double($0.duration) * scale }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import OvercrankRaster
 
 /// Finds an object of one color, such as a ball, by the center of the pixels that have the color.
 struct ColorMatcher {
@@ -13,7 +14,7 @@ struct ColorMatcher {
   private let radius: Double
 
   /// Learns the color in the middle of a box; nil if the background has nearly the same color.
-  init?(_ image: UprightFrames.Image, _ box: PixelBox) {
+  init?(_ image: UprightFrames.Image, _ box: PixelRect) {
     width = box.width
     height = box.height
     var (sum, count): (SIMD3<Float>, Float) = (.zero, 0)
@@ -42,13 +43,13 @@ struct ColorMatcher {
   /// Searches an image around a position of the object's center.
   ///
   /// - Returns: Nil if nothing has the color.
-  func match(in image: UprightFrames.Image, near center: ImagePoint, reach: Int) -> ObjectMatch? {
+  func match(in image: UprightFrames.Image, near center: Point, reach: Int) -> ObjectMatch? {
     let x = max(0, Int(center.x) - reach - width / 2)
     let y = max(0, Int(center.y) - reach - height / 2)
     let right = min(image.width, Int(center.x) + reach + width / 2 + 1)
     let bottom = min(image.height, Int(center.y) + reach + height / 2 + 1)
     guard right - x > 2, bottom - y > 2 else { return nil }
-    let window = PixelBox(x: x, y: y, width: right - x, height: bottom - y)
+    let window = PixelRect(x: x, y: y, width: right - x, height: bottom - y)
     guard let background = Self.background(image, window) else { return nil }
     let regions = regions(image, window, background.color)
     guard let best = regions.max(by: { score($0) < score($1) }) else { return nil }
@@ -64,7 +65,7 @@ struct ColorMatcher {
   private struct Region {
     let start: Int
     let count: Double
-    let center: ImagePoint
+    let center: Point
   }
 
   /// How well the size of a region fits that of the marked object, from 0 to 1.
@@ -73,7 +74,7 @@ struct ColorMatcher {
   }
 
   private func regions(
-    _ image: UprightFrames.Image, _ window: PixelBox, _ background: SIMD3<Float>
+    _ image: UprightFrames.Image, _ window: PixelRect, _ background: SIMD3<Float>
   ) -> [Region] {
     var isFree = [Bool](repeating: false, count: window.width * window.height)
     for row in 0..<window.height {
@@ -104,7 +105,7 @@ struct ColorMatcher {
       regions.append(
         Region(
           start: start, count: count,
-          center: ImagePoint(
+          center: Point(
             x: Double(window.x) + sumX / count, y: Double(window.y) + sumY / count)))
     }
     return regions
@@ -112,7 +113,7 @@ struct ColorMatcher {
 
   /// The center of gravity of the color around a region's center.
   private func centered(
-    _ image: UprightFrames.Image, _ start: ImagePoint,
+    _ image: UprightFrames.Image, _ start: Point,
     _ background: (color: SIMD3<Float>, deviation: Double)
   ) -> ObjectMatch? {
     var center = start
@@ -152,7 +153,7 @@ struct ColorMatcher {
 
   /// How well the color in the middle of a match agrees with the object's, from 0 to 1.
   private func colorAgreement(
-    _ image: UprightFrames.Image, _ center: ImagePoint, _ background: SIMD3<Float>
+    _ image: UprightFrames.Image, _ center: Point, _ background: SIMD3<Float>
   ) -> Double {
     let (x, y, reach) = (Int(center.x), Int(center.y), max(1, Int(radius / 3)))
     var (sum, count): (SIMD3<Float>, Float) = (.zero, 0)
@@ -195,7 +196,7 @@ struct ColorMatcher {
 
   /// The median color of the edge of a box, and the noise in that color.
   private static func background(
-    _ image: UprightFrames.Image, _ box: PixelBox
+    _ image: UprightFrames.Image, _ box: PixelRect
   ) -> (color: SIMD3<Float>, deviation: Double)? {
     var pixels: [SIMD3<Float>] = []
     let (right, bottom) = (box.x + box.width - 1, box.y + box.height - 1)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import OvercrankRaster
+
 /// The axes in which the positions of objects are stated.
 public struct ImageAxes: Hashable, Sendable, Codable {
   /// The direction in which y grows.
@@ -11,7 +13,7 @@ public struct ImageAxes: Hashable, Sendable, Codable {
   }
 
   /// The point of the image at which both coordinates are zero.
-  public var origin: ImagePoint
+  public var origin: Point
   /// The direction in which y grows.
   public var verticalDirection: VerticalDirection
 
@@ -23,18 +25,18 @@ public struct ImageAxes: Hashable, Sendable, Codable {
   ///     lower left corner if y grows upward.
   ///   - height: The height of the image as it is displayed, in pixels.
   public init(
-    _ verticalDirection: VerticalDirection = .down, origin: ImagePoint? = nil,
+    _ verticalDirection: VerticalDirection = .down, origin: Point? = nil,
     imageHeight height: Int
   ) {
     self.verticalDirection = verticalDirection
     self.origin =
-      origin ?? ImagePoint(x: 0, y: verticalDirection == .up ? Double(height) : 0)
+      origin ?? Point(x: 0, y: verticalDirection == .up ? Double(height) : 0)
   }
 
   /// The coordinates of a point of the image.
-  public func coordinates(of point: ImagePoint) -> ImagePoint {
+  public func coordinates(of point: Point) -> Point {
     let down = point.y - origin.y
-    return ImagePoint(x: point.x - origin.x, y: verticalDirection == .up ? -down : down)
+    return Point(x: point.x - origin.x, y: verticalDirection == .up ? -down : down)
   }
 
   /// The coordinates of a velocity in the image.

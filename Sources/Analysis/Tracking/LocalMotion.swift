@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import OvercrankRaster
 
 /// The motion at one point of a track: the slope of a least-squares parabola through its neighbors.
 ///
@@ -35,7 +36,7 @@ struct LocalMotion {
     /// The number of the part that the frame belongs to; times of other parts cannot be compared.
     let part: Int
     /// The center of the object; nil if it is lost.
-    let position: ImagePoint?
+    let position: Point?
     /// The standard deviation of each coordinate; nil if it is lost.
     let deviation: Double?
   }
@@ -49,7 +50,7 @@ struct LocalMotion {
     }
     // Only pairs on both sides: a change of the acceleration has less effect on their slope.
     let near = [-2, -1, 0, 1, 2].compactMap {
-      offset -> (time: Double, at: ImagePoint, deviation: Double)? in
+      offset -> (time: Double, at: Point, deviation: Double)? in
       guard moment(center - offset) != nil, let moment = moment(center + offset),
         let position = moment.position, let deviation = moment.deviation
       else { return nil }

@@ -2,6 +2,7 @@
 
 public import OvercrankAssets
 public import OvercrankMediaCore
+public import OvercrankRaster
 
 /// The position of a tracked object in one frame.
 public struct TrackedPoint: Hashable, Sendable, Codable {
@@ -10,7 +11,7 @@ public struct TrackedPoint: Hashable, Sendable, Codable {
   /// The presentation time of the frame.
   public let time: MediaTime
   /// The center of the object in pixels of the frame as it is displayed; nil if it is lost.
-  public let position: ImagePoint?
+  public let position: Point?
   /// Half the width of the interval of each coordinate that contains the true value with a
   /// probability of at least 95 %, in pixels; nil if the object is lost.
   ///
@@ -27,7 +28,7 @@ public struct ObjectTrack: Hashable, Sendable, Codable {
   /// The property by which the object was recognized.
   public let method: ObjectTracker.Method
   /// The marked object in the first frame.
-  public let box: PixelBox
+  public let box: PixelRect
   /// One point for each frame from the first one, also for frames in which the object is lost.
   public let points: [TrackedPoint]
 

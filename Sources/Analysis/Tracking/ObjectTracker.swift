@@ -2,6 +2,7 @@
 
 public import OvercrankAssets
 public import OvercrankMediaCore
+public import OvercrankRaster
 
 /// Follows a marked object through the frames of a movie.
 ///
@@ -43,10 +44,10 @@ public struct ObjectTracker: Sendable {
     /// The object in this frame, in pixels of the frame as it is displayed.
     ///
     /// It has at least 6 pixels on each side.
-    public var box: PixelBox
+    public var box: PixelRect
 
     /// Marks an object.
-    public init(at time: MediaTime, in box: PixelBox) { (self.time, self.box) = (time, box) }
+    public init(at time: MediaTime, in box: PixelRect) { (self.time, self.box) = (time, box) }
   }
 
   /// Follows an object.
@@ -61,7 +62,7 @@ public struct ObjectTracker: Sendable {
   /// - Returns: One point for each frame from the first one.
   /// - Throws: `MediaError` as ``track(_:objects:until:isCancelled:)`` does.
   public func track(
-    _ asset: Asset, from start: MediaTime, in box: PixelBox, until end: MediaTime? = nil,
+    _ asset: Asset, from start: MediaTime, in box: PixelRect, until end: MediaTime? = nil,
     isCancelled: () -> Bool = { false }
   ) throws(MediaError) -> ObjectTrack {
     let object = MarkedObject(at: start, in: box)
@@ -126,12 +127,12 @@ public struct ObjectTracker: Sendable {
 
     /// Learns an object from the frame in which it is marked.
     init(
-      _ tracker: ObjectTracker, _ box: PixelBox, in image: UprightFrames.Image, of asset: Asset
+      _ tracker: ObjectTracker, _ box: PixelRect, in image: UprightFrames.Image, of asset: Asset
     ) throws(MediaError) {
       try ObjectTracker.check(box, in: image, of: asset)
       self.tracker = tracker
       matcher = try ObjectTracker.matcher(tracker.method, image, box, asset)
-      let center = ImagePoint(
+      let center = Point(
         x: Double(box.x) + Double(box.width) / 2, y: Double(box.y) + Double(box.height) / 2)
       let nearest = tracker.reach ?? max(box.width, box.height)
       search = Search(center: center, reach: max(4, min(nearest, 4_096)))
@@ -164,7 +165,7 @@ public struct ObjectTracker: Sendable {
   }
 
   private static func check(
-    _ box: PixelBox, in image: UprightFrames.Image, of asset: Asset
+    _ box: PixelRect, in image: UprightFrames.Image, of asset: Asset
   ) throws(MediaError) {
     let (right, wideOverflow) = box.x.addingReportingOverflow(box.width)
     let (bottom, tallOverflow) = box.y.addingReportingOverflow(box.height)
@@ -179,16 +180,16 @@ public struct ObjectTracker: Sendable {
     }
   }
 
-  private typealias Matcher = (UprightFrames.Image, ImagePoint, Int) -> ObjectMatch?
+  private typealias Matcher = (UprightFrames.Image, Point, Int) -> ObjectMatch?
 
   private static func matcher(
-    _ method: Method, _ image: UprightFrames.Image, _ box: PixelBox, _ asset: Asset
+    _ method: Method, _ image: UprightFrames.Image, _ box: PixelRect, _ asset: Asset
   ) throws(MediaError) -> Matcher {
     switch method {
     case .patch:
       let patch = GrayImage(image, x: box.x, y: box.y, width: box.width, height: box.height)
         .map(PatchMatcher.init)
-      let center = ImagePoint(
+      let center = Point(
         x: Double(box.x) + Double(box.width) / 2, y: Double(box.y) + Double(box.height) / 2)
       guard let patch, patch.match(in: image, near: center, reach: 2) != nil else {
         throw MediaError(
@@ -209,7 +210,7 @@ public struct ObjectTracker: Sendable {
   /// The prediction of the object's next position, and the look that a lost object must have.
   private struct Search {
     private struct Known {
-      let position: ImagePoint
+      let position: Point
       let time: Double
       let resemblance: Double
     }
@@ -217,7 +218,7 @@ public struct ObjectTracker: Sendable {
     /// The latest known positions, the last of them at the end.
     private var known: [Known] = []
     private var lostCount = 0
-    private let start: ImagePoint
+    private let start: Point
     private let reach: Int
     /// The number of positions that give the velocity of a lost object.
     private static let memory = 9
@@ -226,7 +227,7 @@ public struct ObjectTracker: Sendable {
     /// The longest predicted step in pixels, greater than any frame.
     private static let longestStep = 100_000.0
 
-    init(center: ImagePoint, reach: Int) { (start, self.reach) = (center, reach) }
+    init(center: Point, reach: Int) { (start, self.reach) = (center, reach) }
 
     /// The greatest distance from the predicted position in pixels.
     ///
@@ -238,11 +239,11 @@ public struct ObjectTracker: Sendable {
       return min(grown, reach + Int(way / 2))
     }
 
-    func predicted(at time: Double) -> ImagePoint {
+    func predicted(at time: Double) -> Point {
       guard let last = known.last else { return start }
       let ahead = time - last.time
       let velocity = velocity
-      let predicted = ImagePoint(
+      let predicted = Point(
         x: last.position.x + velocity.x * ahead, y: last.position.y + velocity.y * ahead)
       // Frames with nearly equal times give an arbitrary velocity, so a huge step is ignored.
       let moved = predicted.distance(to: last.position)
@@ -257,7 +258,7 @@ public struct ObjectTracker: Sendable {
       let latest = lostCount == 0 ? known.suffix(2) : known[...]
       let steps = zip(latest, latest.dropFirst()).filter { $1.time > $0.time }
       guard !steps.isEmpty else { return (0, 0) }
-      func median(_ part: KeyPath<ImagePoint, Double>) -> Double {
+      func median(_ part: KeyPath<Point, Double>) -> Double {
         let slopes = steps.map {
           ($1.position[keyPath: part] - $0.position[keyPath: part]) / ($1.time - $0.time)
         }

@@ -3,6 +3,7 @@
 import FoundationEssentials
 public import OvercrankAssets
 public import OvercrankMediaCore
+import OvercrankRaster
 
 /// Draws the paths of tracked objects over a frame, as an SVG image.
 public struct TrackOverlay: Sendable {
@@ -53,7 +54,7 @@ public struct TrackOverlay: Sendable {
   }
 
   /// The known positions, separated where the object was lost.
-  private var runs: [[ImagePoint]] {
+  private var runs: [[Point]] {
     tracks.flatMap { $0.points.split { $0.position == nil }.map { $0.compactMap(\.position) } }
   }
 

@@ -34,11 +34,11 @@ struct AudioCaptureLoop: CaptureWork {
 
   private let driver: any AudioDriver
   private let control: CaptureControl
-  private let sinkList: SinkList<any AudioSink>
+  private let sinkList: SinkList<any AudioBlockSink>
   private let counters: AudioCounters
   private let memory: Memory
   private let bytesPerSample: Int
-  private var sinks: [any AudioSink] = []
+  private var sinks: [any AudioBlockSink] = []
   private var end = CaptureEnd()
   private var clock: SampleClock
   /// The index of the next sample to read, counted from the start of the stream and including lost
@@ -52,11 +52,9 @@ struct AudioCaptureLoop: CaptureWork {
 
   init(
     driver: any AudioDriver, control: CaptureControl, counters: AudioCounters,
-    sinkList: SinkList<any AudioSink>
+    sinkList: SinkList<any AudioBlockSink>
   ) {
-    self.driver = driver
-    self.control = control
-    self.sinkList = sinkList
+    (self.driver, self.control, self.sinkList) = (driver, control, sinkList)
     self.counters = counters
     bytesPerSample = driver.format.bytesPerSample
     memory = Memory(byteCount: Self.blockCapacity(driver.format) * bytesPerSample)

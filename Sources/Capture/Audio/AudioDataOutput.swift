@@ -75,7 +75,7 @@ public final class AudioDataOutput: FrameOutput {
   }
 
   package func audioSink(for connection: CaptureConnection) throws(MediaError)
-    -> (any AudioSink)?
+    -> (any AudioBlockSink)?
   {
     guard connection.mediaType == .audio, let format = connection.audioFormat else { return nil }
     return try current.withLock { (current) throws(MediaError) -> AudioBufferSink in
@@ -100,15 +100,13 @@ public final class AudioDataOutput: FrameOutput {
 }
 
 /// The blocks of one connection that wait for a consumer.
-private final class AudioQueue: SampleQueue {
+private final class AudioQueue: DeliveryQueue {
   private let ring: AudioRing
   private let format: AudioFormat
   private let counters: DataOutputCounters
 
   init(_ ring: AudioRing, _ format: AudioFormat, _ counters: DataOutputCounters) {
-    self.ring = ring
-    self.format = format
-    self.counters = counters
+    (self.ring, self.format, self.counters) = (ring, format, counters)
   }
 
   var count: Int { ring.count }
@@ -125,7 +123,7 @@ private final class AudioQueue: SampleQueue {
 /// The sink of an audio output.
 ///
 /// On the capture thread it measures each block, then copies or drops it.
-private final class AudioBufferSink: AudioSink {
+private final class AudioBufferSink: AudioBlockSink {
   let meter: LevelMeter
   let gate: ConnectionGate
   private let ring: AudioRing
@@ -140,12 +138,8 @@ private final class AudioBufferSink: AudioSink {
     _ meter: LevelMeter, _ delivery: SampleDeliverer<AudioSampleBuffer>,
     _ feed: SampleDeliverer<AudioSampleBuffer>.Feed
   ) {
-    self.gate = gate
-    self.ring = ring
-    self.counters = counters
-    self.meter = meter
-    self.delivery = delivery
-    self.feed = feed
+    (self.gate, self.ring, self.counters, self.meter) = (gate, ring, counters, meter)
+    (self.delivery, self.feed) = (delivery, feed)
   }
 
   func take(_ block: AudioBlock) {

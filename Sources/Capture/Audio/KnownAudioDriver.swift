@@ -3,6 +3,7 @@
 import OvercrankDeviceDiscovery
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankSimulatedCameras
 
 /// The driver for the audio of a simulated camera.
 ///
@@ -26,8 +27,7 @@ final class KnownAudioDriver: AudioDriver {
     format = AudioFormat(
       .float, sampleRate: source.sampleRate, channelCount: source.channelCount)
     reader = source.makeReader()
-    self.epoch = epoch
-    self.frameClock = frameClock
+    (self.epoch, self.frameClock) = (epoch, frameClock)
   }
 
   var waitsForTakers: Bool { frameClock != nil }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import OvercrankSimulatedCameras
 import Synchronization
 
 /// A running audio capture.
 final class RunningAudio: InputCapture {
   private let thread: CaptureThread
-  private let sinkList: SinkList<any AudioSink>
+  private let sinkList: SinkList<any AudioBlockSink>
 
   /// Creates the capture thread, which waits until ``begin()`` is called.
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   init(
-    _ driver: any AudioDriver, _ counters: AudioCounters, into sinks: [any AudioSink],
+    _ driver: any AudioDriver, _ counters: AudioCounters, into sinks: [any AudioBlockSink],
     control: CaptureControl, whenEnded: @escaping @Sendable (CaptureEnd) -> Void = { _ in }
   ) throws(MediaError) {
     let sinkList = SinkList(sinks)
@@ -60,8 +61,7 @@ final class CameraAudio: Sendable {
   ///   - frameClock: The clock of a camera that delivers frames as fast as they are consumed. Nil
   ///     for frames in real time.
   init(_ driver: any AudioDriver, frameClock: FrameClock?) {
-    self.driver = driver
-    self.frameClock = frameClock
+    (self.driver, self.frameClock) = (driver, frameClock)
   }
 
   /// Decides, before the first frame, whether video frames must wait for the audio.
@@ -113,9 +113,9 @@ extension [CaptureConnection] {
   /// The sinks for the audio of these connections.
   ///
   /// - Throws: `MediaError` from an output.
-  var audioSinks: [any AudioSink] {
+  var audioSinks: [any AudioBlockSink] {
     get throws(MediaError) {
-      var sinks: [any AudioSink] = []
+      var sinks: [any AudioBlockSink] = []
       for connection in self {
         if let sink = try (connection.output as? any FrameOutput)?.audioSink(for: connection) {
           sinks.append(sink)

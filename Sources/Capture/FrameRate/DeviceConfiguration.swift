@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankCameraControls
 public import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import OvercrankV4L2

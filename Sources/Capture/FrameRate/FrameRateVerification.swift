@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankCameraControls
 import OvercrankFrameAccounting
 public import OvercrankMediaCore
 
@@ -47,9 +48,7 @@ public struct FrameRateVerification: Hashable, Sendable, Codable {
     requested: FrameRate, negotiated: FrameRate, measurement: RateMeasurement,
     weaknesses: Set<ExposureGuard.Weakness>
   ) {
-    self.requested = requested
-    self.negotiated = negotiated
-    self.measurement = measurement
+    (self.requested, self.negotiated, self.measurement) = (requested, negotiated, measurement)
     let measured = measurement.frameRate?.doubleValue ?? 0
     // The times of the first and the last frame may each be wrong by half a frame period. The
     // measured duration may therefore be wrong by one frame period, or by one step of the driver's
@@ -115,9 +114,7 @@ extension DeviceInput {
       requested: requestedFrameRate, negotiated: negotiatedFrameRate, measurement: measurement,
       weaknesses: driver.exposureGuard?.weaknesses ?? [])
   }
-}
 
-extension DeviceInput {
   /// The names of the controls that the camera did not restore when the stream ended.
   package var unrestoredControls: [String] { driver.exposureGuard?.unrestored ?? [] }
 }

@@ -92,9 +92,7 @@ extension RateMeasurement {
     jitter = .microseconds(deviations[(deviations.count * 95 + 99) / 100 - 1])
     longestInterval = .microseconds(longest)
   }
-}
 
-extension RateMeasurement {
   /// The distance of a frame interval from the nearest multiple of the median interval.
   ///
   /// The multiple is at least one.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import OvercrankCameraControls
 public import OvercrankMediaCore
 
 /// The relation between the position of a slider and a zoom factor.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankCameraControls
 import OvercrankDeviceDiscovery
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankSimulatedCameras
 import OvercrankV4L2
 
 /// An open device in one mode, with the settings that its driver selected.
@@ -33,14 +35,11 @@ struct OpenedDevice: Sendable {
     delivery: FrameDelivery, negotiatedFrameRate: FrameRate, maximumByteCount: Int,
     audio: DeviceInput.Audio?
   ) {
-    self.device = device
-    self.format = format
+    (self.device, self.format) = (device, format)
     requestedFrameRate = format.maxFrameRate
-    self.negotiatedFrameRate = negotiatedFrameRate
-    self.delivery = delivery
+    (self.negotiatedFrameRate, self.delivery) = (negotiatedFrameRate, delivery)
     pool = BufferPool(driver)
-    self.maximumByteCount = maximumByteCount
-    self.audio = audio
+    (self.maximumByteCount, self.audio) = (maximumByteCount, audio)
   }
 
   /// Takes ownership of a configured V4L2 node.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankCameraControls
 import OvercrankDeviceDiscovery
 import OvercrankLibAV
 public import OvercrankMediaCore
@@ -21,9 +22,7 @@ public final class CaptureConnection: Sendable {
   package let geometry: ConnectionGeometry
 
   init(_ input: any CaptureInput, _ output: any CaptureOutput, _ mediaType: MediaType) {
-    self.input = input
-    self.output = output
-    self.mediaType = mediaType
+    (self.input, self.output, self.mediaType) = (input, output, mediaType)
     geometry = ConnectionGeometry((input as? DeviceInput)?.geometry)
   }
 
@@ -132,9 +131,7 @@ extension CaptureConnection {
       .controlNotSupported,
       "the connection from \(input.device.address) cannot \(what)", recovery: advice)
   }
-}
 
-extension CaptureConnection {
   /// Whether the camera of the connection has image stabilization.
   ///
   /// The call blocks while the driver answers.
@@ -205,4 +202,14 @@ extension CaptureConnection {
     }
     geometry.change { $0.scaleAndCropFactor = factor }
   }
+}
+
+/// The image stabilization that a connection prefers.
+public enum VideoStabilizationMode: String, Hashable, Sendable, CaseIterable {
+  /// The camera does not stabilize the image.
+  case off
+  /// The camera stabilizes the image.
+  case standard
+  /// The camera keeps its own setting.
+  case auto
 }

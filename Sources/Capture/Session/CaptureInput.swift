@@ -21,8 +21,7 @@ public struct InputPort: Hashable, Sendable {
   public let audioFormat: AudioFormat?
 
   init(mediaType: MediaType, audioFormat: AudioFormat? = nil) {
-    self.mediaType = mediaType
-    self.audioFormat = audioFormat
+    (self.mediaType, self.audioFormat) = (mediaType, audioFormat)
   }
 }
 

@@ -26,7 +26,7 @@ package protocol FrameOutput: CaptureOutput {
   /// The sink for the audio of a connection, or nil while the output needs no audio.
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if memory or a thread is unavailable.
-  func audioSink(for connection: CaptureConnection) throws(MediaError) -> (any AudioSink)?
+  func audioSink(for connection: CaptureConnection) throws(MediaError) -> (any AudioBlockSink)?
 
   /// Whether the output can rotate, mirror and crop frames of a format.
   func canTransform(_ format: FormatDescription) -> Bool
@@ -42,6 +42,6 @@ extension FrameOutput {
   package var takesAudioBlocks: Bool { false }
   package func canTransform(_ format: FormatDescription) -> Bool { true }
   package func audioSink(for connection: CaptureConnection) throws(MediaError)
-    -> (any AudioSink)?
+    -> (any AudioBlockSink)?
   { nil }
 }

@@ -246,9 +246,7 @@ public final class CaptureSession: Sendable {
     // state is locked.
     withExtendedLifetime(released) {}
   }
-}
 
-extension CaptureSession {
   /// Starts every input and blocks until all streams are on.
   ///
   /// In a running session this restarts the inputs that failed. Interrupted inputs keep waiting for
@@ -609,9 +607,7 @@ extension CaptureSession {
       if isWanted { try start(input, in: graph) }
     }
   }
-}
 
-extension CaptureSession {
   /// Restarts an input as soon as its device is present and no other program uses it.
   fileprivate func awaitReturn(of input: any CapturingInput) {
     let interruption = core.state.withLock { state in
@@ -678,9 +674,7 @@ extension CaptureSession {
     endChange(isNews && isWanted ? [.wasInterrupted(device, interruption.reason)] : [])
     return !isWanted
   }
-}
 
-extension CaptureSession {
   /// The logger of the session and of movies recorded from it.
   ///
   /// Silent by default.
@@ -751,5 +745,31 @@ package final class SessionCore: Sendable {
       state.session = session
       return session
     }
+  }
+}
+
+/// A state change of a session.
+public enum SessionEvent: Hashable, Sendable {
+  /// The session started, and frames flow.
+  case didStartRunning
+  /// The session stopped, and no input is running.
+  case didStopRunning
+  /// The input of this device was interrupted for a reason that may be temporary.
+  ///
+  /// `CaptureDevice.media` is the media type that is no longer captured. The other inputs continue.
+  case wasInterrupted(CaptureDevice, InterruptionReason)
+  /// The interruption ended, and the input of this device runs again.
+  case interruptionEnded(CaptureDevice, InterruptionReason)
+  /// An input stopped with an error.
+  ///
+  /// `CaptureSession.startRunning()` restarts it.
+  case runtimeError(MediaError)
+
+  /// The reason for an interruption.
+  public enum InterruptionReason: String, Hashable, Sendable {
+    /// Another program uses the device.
+    case deviceInUse = "device_in_use"
+    /// The device was unplugged.
+    case deviceGone = "device_gone"
   }
 }

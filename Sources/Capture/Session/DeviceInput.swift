@@ -3,6 +3,7 @@
 public import OvercrankDeviceDiscovery
 import OvercrankLibAV
 public import OvercrankMediaCore
+package import OvercrankSimulatedCameras
 import OvercrankV4L2
 import Synchronization
 
@@ -14,18 +15,8 @@ import Synchronization
 /// All calls may come from any thread. Opening blocks until the driver answers. Measuring blocks
 /// until frames arrive and needs the device exclusively: no session may use the input meanwhile.
 public final class DeviceInput: Sendable {
-  /// The camera's audio and its timing.
-  ///
-  /// - `source`: The audio signal.
-  /// - `epochMicroseconds`: The time of sample 0 on the capture clock. It stays valid after the
-  ///   stream has ended.
-  /// - `runningEpochMicroseconds`: The same time while the camera streams, and 0 otherwise.
-  /// - `frameClock`: The clock that follows the delivered frames, or nil if frames are delivered in
-  ///   real time.
-  package typealias Audio = (
-    source: any KnownAudio, epochMicroseconds: @Sendable () -> Int64,
-    runningEpochMicroseconds: @Sendable () -> Int64, frameClock: FrameClock?
-  )
+  /// The audio of a simulated camera and its timing.
+  package typealias Audio = SimulatedAudio
 
   /// The device as it was last opened.
   private let opened: Mutex<OpenedDevice>
@@ -229,8 +220,7 @@ private final class DeviceCapture: InputCapture, GeometryCapture {
   ) throws(MediaError) {
     self.input = input
     self.connections = Mutex(connections)
-    self.control = control
-    self.audio = audio
+    (self.control, self.audio) = (control, audio)
     sinks = SinkList(try input.frameSinks(for: connections))
     thread = try CaptureThread(of: input, into: sinks, control: control) { end in
       audio?.end()
@@ -427,9 +417,7 @@ extension DeviceInput {
     geometry.zoom.append(piece)
     return piece.target
   }
-}
 
-extension DeviceInput {
   /// Prepares the driver for a stream: flips, stabilization and zoom.
   ///
   /// Call this while the stream is off.

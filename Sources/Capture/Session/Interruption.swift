@@ -23,8 +23,7 @@ struct Interruption: Sendable {
   private let watch = ReturnWatch()
 
   init(_ input: any CapturingInput, _ reason: SessionEvent.InterruptionReason) {
-    self.input = input
-    self.reason = reason
+    (self.input, self.reason) = (input, reason)
   }
 
   /// Calls `attempt` whenever the device may be back, until `attempt` returns true.

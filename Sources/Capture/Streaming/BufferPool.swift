@@ -132,7 +132,7 @@ package final class BufferPool: Sendable {
   /// Releases the hold that a sink took earlier in the same call of `take(_:)`.
   ///
   /// The capture thread still holds the frame.
-  func cancelHold(_ heldBuffer: HeldBuffer) { _ = releaseHold(heldBuffer) }
+  package func cancelHold(_ heldBuffer: HeldBuffer) { _ = releaseHold(heldBuffer) }
 
   /// Ends the capture thread's hold of a frame.
   ///
@@ -197,11 +197,8 @@ package struct DequeuedBuffer: ~Copyable {
     _ observation: FrameObservation, exposure: ExposureInForce = ExposureInForce(),
     bytes: UnsafeRawBufferPointer, index: Int, driver: any FrameDriver
   ) {
-    self.observation = observation
-    self.exposure = exposure
-    self.bytes = bytes
-    self.index = index
-    self.driver = driver
+    (self.observation, self.exposure, self.bytes) = (observation, exposure, bytes)
+    (self.index, self.driver) = (index, driver)
   }
 
   deinit {

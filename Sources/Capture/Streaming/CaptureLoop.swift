@@ -56,9 +56,7 @@ package struct CaptureEnd: Sendable {
   package var cost = CaptureStatistics()
 
   package init(stopReason: StopReason = .signal) { self.stopReason = stopReason }
-}
 
-extension CaptureEnd {
   fileprivate mutating func fail(_ error: MediaError) {
     self.error = error
     stopReason =
@@ -118,9 +116,7 @@ struct CaptureLoop: CaptureWork {
     control: CaptureControl,
     sinkList: SinkList<any FrameSink>
   ) {
-    self.pool = pool
-    self.integrityCheck = integrityCheck
-    self.control = control
+    (self.pool, self.integrityCheck, self.control) = (pool, integrityCheck, control)
     self.sinkList = sinkList
     observer = FrameObserver(driver: pool.driver, frameRate: frameRate)
   }

@@ -134,16 +134,4 @@ extension CaptureThread {
           integrityCheck: input.delivery.integrityCheck, control: control, sinkList: sinks)
       }, whenEnded: whenEnded)
   }
-
-  /// Starts a stream for a single recording, and ends the stream with the recording.
-  ///
-  /// - Returns: The sink that queues the frames of the recording.
-  /// - Throws: `MediaError` from the device.
-  package static func take(
-    from input: DeviceInput, limit: CaptureLimit, queue: FrameQueue, control: CaptureControl
-  ) throws(MediaError) -> TakeSink {
-    let take = TakeSink(limit: limit, queue: queue, control: control, endsCapture: true)
-    try CaptureThread(of: input, into: SinkList([take]), control: control).begin()
-    return take
-  }
 }

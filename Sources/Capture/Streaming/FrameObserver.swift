@@ -77,8 +77,7 @@ package struct FrameIntegrityCheck: Sendable {
   private var hasIntactFrame = false
 
   package init(byteCount: Int?, isJPEG: Bool) {
-    self.byteCount = byteCount
-    self.isJPEG = isJPEG
+    (self.byteCount, self.isJPEG) = (byteCount, isJPEG)
   }
 
   /// Whether a frame is undamaged, judged by its size or, for a JPEG image, by its structure.

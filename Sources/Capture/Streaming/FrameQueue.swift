@@ -34,13 +34,11 @@ package struct QueuedFrame {
     observation: FrameObservation, bytes: UnsafeRawBufferPointer,
     heldBuffer: BufferPool.HeldBuffer? = nil
   ) {
-    self.observation = observation
-    self.bytes = bytes
-    self.heldBuffer = heldBuffer
+    (self.observation, self.bytes, self.heldBuffer) = (observation, bytes, heldBuffer)
   }
 
   /// Creates a note for a frame that arrived but is not stored.
-  static func note(_ observation: FrameObservation) -> QueuedFrame {
+  package static func note(_ observation: FrameObservation) -> QueuedFrame {
     QueuedFrame(
       observation: observation, bytes: UnsafeRawBufferPointer(start: nil, count: 0))
   }
@@ -342,9 +340,7 @@ package final class FrameQueue: Sendable {
     let start = released.load(ordering: .relaxed)
     return max(0, end - start / chunks.chunkBytes * chunks.chunkBytes)
   }
-}
 
-extension FrameQueue {
   /// Reads the frames of a queue by number, on any thread, while frames are pushed and released.
   ///
   /// Neither the producer nor the consumer ever waits for a reader. A reader may therefore
@@ -474,13 +470,9 @@ struct QueueChunks: ~Copyable {
     let free = try CallStage.resources.converting { () throws(CallFailure) in
       try SPSCRing<Int>(capacity: count, takesMemoryNow: false)
     }
-    guard let memory = Self.reserve(count * chunkBytes) else {
-      throw Self.refusal(bytes: count * chunkBytes)
-    }
-    self.chunkBytes = chunkBytes
-    self.count = count
+    memory = try ReservedMemory.reserve(count * chunkBytes, for: "the frame queue")
+    (self.chunkBytes, self.count) = (chunkBytes, count)
     self.capacity = count * chunkBytes
-    self.memory = memory
     self.free = free
     filling = .allocate(capacity: 1)
     filling.initialize(to: Filling(left: chunkBytes))
@@ -492,21 +484,6 @@ struct QueueChunks: ~Copyable {
     munmap(memory, capacity)
     filling.deallocate()
     takenFrom.deallocate()
-  }
-
-  /// Reserves memory whose pages are allocated at the first write.
-  ///
-  /// A page that was never written uses no memory.
-  static func reserve(_ bytes: Int) -> UnsafeMutableRawPointer? {
-    let memory = mmap(
-      nil, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-    return memory == MAP_FAILED ? nil : memory
-  }
-
-  static func refusal(bytes: Int, of purpose: String = "the frame queue") -> MediaError {
-    MediaError(
-      .outOfMemory, "could not reserve \(bytes / 1_048_576) MiB for \(purpose)",
-      recovery: "close other programs or choose a smaller mode")
   }
 
   /// Whether a frame has space now.

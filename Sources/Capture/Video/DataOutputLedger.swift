@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
+package import Synchronization
 
 /// The reason why a data output dropped a frame or an audio block that had arrived.
 public enum FrameDropReason: String, Hashable, Sendable, CaseIterable {
@@ -33,15 +33,17 @@ public struct DataOutputLedger: Hashable, Sendable {
 /// The counters of a data output.
 ///
 /// Each counter is written by one thread only.
-final class DataOutputCounters: Sendable {
-  let offered = Atomic<Int64>(0)
-  let delivered = Atomic<Int64>(0)
+package final class DataOutputCounters: Sendable {
+  package let offered = Atomic<Int64>(0)
+  package let delivered = Atomic<Int64>(0)
   private let late = Atomic<Int64>(0)
   private let outOfBuffers = Atomic<Int64>(0)
   private let corrupt = Atomic<Int64>(0)
   private let tooSoon = Atomic<Int64>(0)
 
-  func note(_ reason: FrameDropReason) {
+  package init() {}
+
+  package func note(_ reason: FrameDropReason) {
     switch reason {
     case .frameWasLate: late.wrappingAdd(1, ordering: .relaxed)
     case .outOfBuffers: outOfBuffers.wrappingAdd(1, ordering: .relaxed)
@@ -53,7 +55,7 @@ final class DataOutputCounters: Sendable {
   /// A snapshot of the counters.
   ///
   /// Frames that are neither delivered nor dropped yet count as waiting.
-  var ledger: DataOutputLedger {
+  package var ledger: DataOutputLedger {
     var ledger = DataOutputLedger()
     // `delivered` is read before `offered`. A frame is offered before it is delivered, so the
     // delivered count cannot exceed the offered count.

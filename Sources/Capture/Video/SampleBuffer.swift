@@ -25,9 +25,7 @@ public struct FormatDescription: Hashable, Sendable {
   ///   - bytesPerRow: The stride of the first plane in bytes. 0 for packed rows and compressed
   ///     frames.
   public init(mediaSubType: MediaSubType, width: Int, height: Int, bytesPerRow: Int = 0) {
-    self.mediaSubType = mediaSubType
-    self.width = width
-    self.height = height
+    (self.mediaSubType, self.width, self.height) = (mediaSubType, width, height)
     self.bytesPerRow = bytesPerRow
   }
 }

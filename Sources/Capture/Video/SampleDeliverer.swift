@@ -8,7 +8,7 @@ import Synchronization
 /// A queue of samples between the capture thread and the consumer.
 ///
 /// One thread at a time removes entries.
-protocol SampleQueue<Sample>: AnyObject, Sendable {
+protocol DeliveryQueue<Sample>: AnyObject, Sendable {
   associatedtype Sample: Sendable
 
   /// The number of queued entries: samples, and notes of dropped samples.
@@ -37,7 +37,7 @@ protocol SampleQueue<Sample>: AnyObject, Sendable {
   func drain()
 }
 
-extension SampleQueue {
+extension DeliveryQueue {
   func dropSurplus() -> Bool { false }
   func prepare() -> Bool { false }
 }
@@ -50,10 +50,10 @@ extension SampleQueue {
 final class SampleDeliverer<Sample: Sendable>: Sendable {
   /// A queue, and whether entries may still be added to it.
   fileprivate final class Source: Sendable {
-    let queue: any SampleQueue<Sample>
+    let queue: any DeliveryQueue<Sample>
     let hasEnded = Atomic<Bool>(false)
 
-    init(_ queue: any SampleQueue<Sample>) { self.queue = queue }
+    init(_ queue: any DeliveryQueue<Sample>) { self.queue = queue }
 
     /// Whether the queue is empty, and no more entries will be added.
     var isOver: Bool { hasEnded.load(ordering: .acquiring) && queue.count == 0 }
@@ -108,7 +108,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   ///
   /// - Returns: The feed of the sink that adds the samples to the queue.
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
-  func begin(_ queue: some SampleQueue<Sample>) throws(MediaError) -> Feed {
+  func begin(_ queue: some DeliveryQueue<Sample>) throws(MediaError) -> Feed {
     let source = Source(queue)
     try state.withLock { (state) throws(MediaError) in
       if !state.hasThread { try BlockingThread.started { [self] in run() }.detach() }
@@ -195,7 +195,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   ///   oldest entry is not a sample.
   /// - Returns: The sample, or nil when no more samples arrive.
   func waitForNext<Taken: ~Copyable & Sendable>(
-    _ take: (any SampleQueue<Sample>) -> Taken?
+    _ take: (any DeliveryQueue<Sample>) -> Taken?
   ) -> Taken? {
     hasTaker.store(true, ordering: .releasing)
     while true {
@@ -237,7 +237,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   }
 
   /// The oldest queue that still has entries or, if all queues are empty, the newest queue.
-  private func currentQueue() -> (any SampleQueue<Sample>)? {
+  private func currentQueue() -> (any DeliveryQueue<Sample>)? {
     state.withLock { state in
       while state.sources.count > 1, state.sources[0].isOver { state.sources.removeFirst() }
       return (state.sources.first { $0.queue.count > 0 } ?? state.sources.last)?.queue
@@ -281,8 +281,7 @@ private actor HandlerActor<Sample: Sendable> {
   private let handler: @Sendable (Sample) -> Void
 
   init(_ handler: @escaping @Sendable (Sample) -> Void, on executor: any SerialExecutor) {
-    self.handler = handler
-    self.executor = executor
+    (self.handler, self.executor) = (handler, executor)
   }
 
   func call(_ sample: Sample) { handler(sample) }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankFrameAccounting
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
 /// The frames of one camera that wait in a ring for a consumer.
-final class VideoSampleQueue: SampleQueue {
+final class VideoSampleQueue: DeliveryQueue {
   let ring: VideoSampleRing
   private let pool: BufferPool
   private let format: FormatDescription
@@ -29,18 +30,14 @@ final class VideoSampleQueue: SampleQueue {
     _ settings: VideoDataOutput.SettingsBox, _ options: DataSink.Options,
     _ counters: DataOutputCounters, drops: EventHub<DroppedFrame>
   ) {
-    self.ring = ring
-    self.geometry = geometry
-    self.settings = settings
+    (self.ring, self.geometry, self.settings) = (ring, geometry, settings)
     // The pool, the format and the duration are stored now, because the input may later reopen the
     // device in another mode.
     pool = input.pool
     format = FormatDescription(input.delivery)
     isConvertible = format.isConvertible
     duration = input.negotiatedFrameRate.frameDuration
-    self.options = options
-    self.counters = counters
-    self.drops = drops
+    (self.options, self.counters, self.drops) = (options, counters, drops)
   }
 
   var count: Int { ring.count + (converted.withLock { $0 == nil } ? 0 : 1) }
@@ -167,4 +164,44 @@ final class VideoSampleQueue: SampleQueue {
     options.waiting.wrappingSubtract(1, ordering: .relaxed)
     pool.release(heldBuffer)
   }
+}
+
+/// A ring between the capture thread and one consumer.
+///
+/// It contains held frames and notes of dropped frames.
+final class VideoSampleRing: Sendable {
+  /// A held frame, or a note of a dropped frame with the reason.
+  enum Entry {
+    case held(BufferPool.HeldBuffer, FrameObservation, ExposureInForce)
+    case dropped(FrameDropReason, FrameObservation)
+  }
+
+  private let entries: SPSCRing<Entry>
+  var capacity: Int { entries.capacity }
+
+  /// Creates an empty ring for a number of entries.
+  ///
+  /// - Throws: `MediaError` with `.outOfMemory` if the system cannot reserve the memory.
+  init(capacity: Int) throws(MediaError) {
+    entries = try CallStage.resources.converting { () throws(CallFailure) in
+      try SPSCRing(capacity: capacity)
+    }
+  }
+
+  /// The number of entries in the ring.
+  var count: Int { entries.count }
+
+  /// Appends an entry, or returns false if the ring is full.
+  func push(_ entry: Entry) -> Bool { entries.push(entry) }
+
+  /// Whether the oldest entry is a note of a dropped frame.
+  var beginsWithNote: Bool {
+    if case .dropped? = entries[entries.startNumber] { true } else { false }
+  }
+
+  /// The oldest entry, or nil if the ring is empty.
+  var oldest: Entry? { entries[entries.startNumber] }
+
+  /// Removes and returns the oldest entry, or returns nil if the ring is empty.
+  func pop() -> Entry? { entries.pop() }
 }

@@ -32,8 +32,7 @@ package struct BouncingBall: Hashable, Sendable {
     guard Self.heights.contains(height), Self.periods.contains(period), height.isSmall,
       period.isSmall
     else { return nil }
-    self.height = height
-    self.period = period
+    (self.height, self.period) = (height, period)
   }
 
   /// The acceleration of the ball by gravity, in meters per second squared.

@@ -3,6 +3,7 @@
 package import OvercrankALSA
 import OvercrankLinuxSystem
 public import OvercrankMediaCore
+public import OvercrankRaster
 import OvercrankV4L2
 
 /// A camera, a microphone, or a source that simulates a camera.
@@ -80,12 +81,9 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
   package private(set) var choice: InputChoice?
 
   init(id: String, node path: String, name: String, driver: String, bus: String) {
-    self.id = id
-    self.path = path
+    (self.id, self.path, self.driver, self.bus) = (id, path, driver, bus)
     // V4L2 cuts names after 31 bytes, so a name may end in a space.
     self.name = name.trimmed
-    self.driver = driver
-    self.bus = bus
     kind = .v4l2
     media = [.video]
     source = .v4l2(path: path)
@@ -128,9 +126,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     self.id = id
     self.formerID = formerID
     path = node.hardwareName
-    self.name = name
-    self.driver = driver
-    self.bus = bus
+    (self.name, self.driver, self.bus) = (name, driver, bus)
     kind = .alsa
     media = [.audio]
     source = .alsa(node)
@@ -155,9 +151,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     guard kind == .v4l2 || kind == .alsa, let path else { return id }
     return choice.map { "'\(path)?\($0.text)'" } ?? path
   }
-}
 
-extension CaptureDevice {
   /// Lists the modes of the device, in the driver's order.
   ///
   /// The call only reads, so other programs may stream at the same time. There is one
@@ -176,7 +170,7 @@ extension CaptureDevice {
   /// - Returns: The modes with their size ranges, and the inputs.
   /// - Throws: `MediaError` as ``formats()`` does.
   public func formatList(
-    including size: ModeRequest.Size? = nil
+    including size: VideoSize? = nil
   ) throws(MediaError) -> FormatList {
     switch source {
     case .synthetic(let camera): return FormatList(formats: camera.formats)
@@ -426,9 +420,7 @@ extension CaptureDevice {
     default: return CaptureDevice(camera, id: name)
     }
   }
-}
 
-extension CaptureDevice {
   /// An identifier shared by all devices of one model.
   ///
   /// For USB devices it is the vendor and product number, such as `046d:0892`. For other devices it
@@ -484,9 +476,7 @@ extension CaptureDevice {
   ) -> CaptureDevice? {
     best(among: discover([type], for: mediaType, at: position).filter { $0.kind != .synthetic })
   }
-}
 
-extension CaptureDevice {
   /// Finds the devices of given types, in the order of the types.
   ///
   /// Corresponds to `AVCaptureDevice.DiscoverySession`. The call opens device nodes and may block.
@@ -551,9 +541,7 @@ extension CaptureDevice {
     }
     return devices.min { rank($0) < rank($1) }
   }
-}
 
-extension CaptureDevice {
   /// Whether this user may open cameras or microphones.
   ///
   /// On Linux the permissions of the device nodes decide. No dialog asks the user, so the answer is

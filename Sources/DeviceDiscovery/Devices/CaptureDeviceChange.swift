@@ -88,9 +88,7 @@ final class DeviceMonitor: Sendable {
   private let state = Mutex(State())
 
   init(_ watch: DirectoryWatcher, _ calls: any VideoSystemCalls, _ audioCalls: any ALSACalls) {
-    self.watch = watch
-    self.calls = calls
-    self.audioCalls = audioCalls
+    (self.watch, self.calls, self.audioCalls) = (watch, calls, audioCalls)
   }
 
   private var directory: String { calls.nodeDirectory }

@@ -16,8 +16,7 @@ package struct FileCamera: Hashable, Sendable {
   package let pace: Pace
 
   package init(path: String, pace: Pace) {
-    self.path = path
-    self.pace = pace
+    (self.path, self.pace) = (path, pace)
   }
 
   /// Parses a device name, or returns nil for a name of another kind.

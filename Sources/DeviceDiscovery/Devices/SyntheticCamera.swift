@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankMediaCore
+import OvercrankRaster
 
 /// The description of a synthetic camera: `synthetic:640x480@240?drop=5%&seed=7`.
 ///
@@ -108,10 +109,7 @@ package struct SyntheticCamera: Hashable, Sendable {
             """)
       }
     }
-    self.dropShare = dropShare
-    self.seed = seed
-    self.counterPath = counterPath
-    self.pace = pace
+    (self.dropShare, self.seed, self.counterPath, self.pace) = (dropShare, seed, counterPath, pace)
     self.scene = try scene.scene()
   }
 
@@ -137,7 +135,7 @@ package struct SyntheticCamera: Hashable, Sendable {
   }
 
   private func formats(
-    size: ModeRequest.Size?, rate: FrameRate?, fourcc: String?
+    size: VideoSize?, rate: FrameRate?, fourcc: String?
   ) -> [CaptureFormat] {
     let sizes =
       size.map { [($0.width, $0.height)] } ?? [(640, 480), (1280, 720), (1920, 1080)]

@@ -18,9 +18,7 @@ package enum SyntheticScene: Hashable, Sendable {
     case .pattern: BouncingBall()
     }
   }
-}
 
-extension SyntheticScene {
   /// The options of a device name that select the scene of the synthetic camera.
   struct Options {
     private let parts: DeviceSpecifier

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankMediaCore
+import OvercrankRaster
 
 /// A mode of a camera: a pixel format, a size, and the frame rates at that size.
 ///
@@ -47,15 +48,10 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
     exceedsSource: Bool = false, frameRateRange: FrameRateRange, driverOrder: Int,
     id: String? = nil, capabilities: FormatCapabilities = FormatCapabilities()
   ) {
-    self.fourcc = fourcc
-    self.width = width
-    self.height = height
-    self.isCompressed = isCompressed
-    self.isEmulated = isEmulated
-    self.exceedsSource = exceedsSource
-    self.frameRateRange = frameRateRange
-    self.driverOrder = driverOrder
-    self.capabilities = capabilities
+    (self.fourcc, self.width, self.height) = (fourcc, width, height)
+    (self.isCompressed, self.isEmulated) = (isCompressed, isEmulated)
+    (self.exceedsSource, self.frameRateRange) = (exceedsSource, frameRateRange)
+    (self.driverOrder, self.capabilities) = (driverOrder, capabilities)
     self.id =
       id
       ?? Self.id(width, height, frameRateRange.maxFrameRate, fourcc.description.lowercased())
@@ -107,17 +103,15 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
   private static func id(
     _ width: Int, _ height: Int, _ rate: FrameRate, _ fourcc: String
   ) -> String {
-    let size = ModeRequest.Size(width: width, height: height)
+    let size = VideoSize(width: width, height: height)
     return ModeRequest(size: size, rate: rate, fourcc: fourcc).description
   }
-}
 
-extension CaptureFormat {
   /// The properties that decide whether two formats are equal.
   private struct Mode: Hashable {
     let id: String
     let fourcc: FourCC
-    let size: ModeRequest.Size
+    let size: VideoSize
     let flags: [Bool]
     let range: FrameRateRange
     let order: Int
@@ -125,7 +119,7 @@ extension CaptureFormat {
 
   private var mode: Mode {
     Mode(
-      id: id, fourcc: fourcc, size: ModeRequest.Size(width: width, height: height),
+      id: id, fourcc: fourcc, size: VideoSize(width: width, height: height),
       flags: [isCompressed, isEmulated, exceedsSource], range: frameRateRange,
       order: driverOrder)
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import OvercrankRaster
 import OvercrankV4L2
 
 /// The formats of a device, with warnings about invalid driver data.
@@ -23,18 +24,18 @@ protocol FormatSource: ~Copyable {
   borrowing func formats() throws(CallFailure) -> [V4L2PixelFormat]
   borrowing func sizes(of fourcc: UInt32) throws(CallFailure) -> DriverSizes
   borrowing func intervals(
-    of fourcc: UInt32, at size: DriverSize
+    of fourcc: UInt32, at size: VideoSize
   ) throws(CallFailure) -> DriverIntervals
   /// The current frame size, or nil if the source cannot report it.
-  borrowing func sizeInForce() -> DriverSize?
+  borrowing func sizeInForce() -> VideoSize?
 }
 
 extension VideoDevice: FormatSource {
-  borrowing func sizeInForce() -> DriverSize? {
+  borrowing func sizeInForce() -> VideoSize? {
     // If the format cannot be read, no current size is listed. A lost device is not reported here,
     // because the next request reports it.
     guard let format = try? currentFormat() else { return nil }
-    return DriverSize(width: format.width, height: format.height)
+    return VideoSize(format.width, format.height)
   }
 }
 
@@ -42,7 +43,7 @@ extension VideoDevice: FormatSource {
 ///
 /// The device may scale it.
 struct IncomingSignal: Hashable, Sendable {
-  let size: ModeRequest.Size
+  let size: VideoSize
 }
 
 extension FormatList {
@@ -55,12 +56,12 @@ extension FormatList {
   ///   - capabilities: The ranges of the camera's controls.
   /// - Throws: `CallFailure` if the device is lost.
   init(
-    asking source: borrowing some FormatSource & ~Copyable, for wanted: ModeRequest.Size? = nil,
+    asking source: borrowing some FormatSource & ~Copyable, for wanted: VideoSize? = nil,
     incoming: IncomingSignal? = nil, capabilities: FormatCapabilities = FormatCapabilities()
   ) throws(CallFailure) {
     var collector = FormatCollector(capabilities: capabilities)
     var sizeRanges: [FrameSizeRange] = []
-    var others: [ModeRequest.Size]?
+    var others: [VideoSize]?
     for format in try source.formats() {
       let fourcc = FourCC(rawValue: format.fourcc)
       let range: FrameSizeRange?
@@ -86,13 +87,11 @@ extension FormatList {
       }
       sizeRanges.append(range)
       if others == nil {
-        let inForce = source.sizeInForce().map { ModeRequest.Size($0) }
-        others = [inForce, incoming?.size, wanted].compactMap(\.self)
+        others = [source.sizeInForce(), incoming?.size, wanted].compactMap(\.self)
       }
       for size in range.sizesToList(besides: others ?? []) {
-        guard let requested = size.driverSize else { continue }
         collector.add(
-          try source.intervals(of: format.fourcc, at: requested), of: format, at: requested,
+          try source.intervals(of: format.fourcc, at: size), of: format, at: size,
           incoming: incoming, isOfRange: true)
       }
     }
@@ -107,7 +106,7 @@ extension FormatList {
 private struct FormatCollector {
   private struct SizedFormat: Hashable {
     let fourcc: UInt32
-    let size: DriverSize
+    let size: VideoSize
   }
 
   let capabilities: FormatCapabilities
@@ -119,7 +118,7 @@ private struct FormatCollector {
   init(capabilities: FormatCapabilities) { self.capabilities = capabilities }
 
   mutating func add(
-    _ intervals: DriverIntervals, of format: V4L2PixelFormat, at size: DriverSize,
+    _ intervals: DriverIntervals, of format: V4L2PixelFormat, at size: VideoSize,
     incoming: IncomingSignal? = nil, isOfRange: Bool = false
   ) {
     let key = SizedFormat(fourcc: format.fourcc, size: size)
@@ -163,7 +162,7 @@ private struct FormatCollector {
     guard !known.contains(where: { $0.contains(range) }) else { return }
     var range = range
     let fourcc = FourCC(rawValue: format.fourcc)
-    let (width, height) = (Int(key.size.width), Int(key.size.height))
+    let (width, height) = (key.size.width, key.size.height)
     // The id contains the highest rate. Two ranges of rates with the same highest rate would have
     // the same id, so the ranges are merged.
     if let other = known.first(where: { $0.maxFrameRate == range.maxFrameRate }) {
@@ -185,8 +184,8 @@ private struct FormatCollector {
     nextOrder += 1
   }
 
-  mutating func warn(_ format: V4L2PixelFormat, _ size: DriverSize?, _ what: String) {
-    let position = size.map { " \($0.width)x\($0.height)" } ?? ""
+  mutating func warn(_ format: V4L2PixelFormat, _ size: VideoSize?, _ what: String) {
+    let position = size.map { " \($0)" } ?? ""
     warnings.append("\(FourCC(rawValue: format.fourcc))\(position): \(what); left out")
   }
 
@@ -229,7 +228,7 @@ extension FrameRateRange {
   /// Whether a frame size, at the highest rate of this range, exceeds the incoming signal.
   ///
   /// If the size of the signal is unknown, the limit is the greatest pixel rate of HDMI 2.1.
-  fileprivate func exceedsSource(at size: DriverSize, _ incoming: IncomingSignal?) -> Bool {
+  fileprivate func exceedsSource(at size: VideoSize, _ incoming: IncomingSignal?) -> Bool {
     if let known = incoming?.size {
       return size.width > known.width || size.height > known.height
     }

@@ -46,8 +46,7 @@ public enum FormatSelection {
 
     init?(_ format: CaptureFormat) {
       guard !format.isEmulated, let known = format.known else { return nil }
-      self.format = format
-      self.known = known
+      (self.format, self.known) = (format, known)
     }
 
     func isFaster(than other: Rank) -> Bool {

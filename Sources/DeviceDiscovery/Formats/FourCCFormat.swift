@@ -31,18 +31,14 @@ package struct FourCCFormat: Hashable, Sendable {
   init(
     _ fourcc: FourCC, _ mediaSubType: MediaSubType, _ bitsPerPixel: Int, _ colorModel: ColorModel
   ) {
-    self.fourcc = fourcc
-    self.mediaSubType = mediaSubType
-    self.bitsPerPixel = bitsPerPixel
+    (self.fourcc, self.mediaSubType, self.bitsPerPixel) = (fourcc, mediaSubType, bitsPerPixel)
     self.colorModel = colorModel
     separatePlaneCount = fourcc.separatePlaneCount
   }
 
   private static let byFourCC = Dictionary(
     table.map { ($0.fourcc, $0) }, uniquingKeysWith: { first, _ in first })
-}
 
-extension FourCCFormat {
   /// All V4L2 formats with an identical FFmpeg 5.1 format.
   ///
   /// The first name is from linux/videodev2.h, the second from libavutil/pixfmt.h. Both name a

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import OvercrankRaster
 import OvercrankV4L2
 
 /// A range of frame sizes of a pixel format, on a grid of pixels.
@@ -10,37 +11,35 @@ public struct FrameSizeRange: Hashable, Sendable, CustomStringConvertible {
   /// The pixel format of the frames.
   public let fourcc: FourCC
   /// The smallest size of the range.
-  public let smallest: ModeRequest.Size
+  public let smallest: VideoSize
   /// The largest size of the range.
-  public let largest: ModeRequest.Size
+  public let largest: VideoSize
   /// The horizontal and vertical distance of neighboring sizes, in pixels.
-  public let step: ModeRequest.Size
+  public let step: VideoSize
 
   /// Common sizes from QQVGA to 8K.
-  static let wellKnown: [ModeRequest.Size] = [
+  static let wellKnown: [VideoSize] = [
     (160, 120), (176, 144), (240, 160), (320, 180), (320, 200), (320, 240), (352, 288),
     (424, 240), (480, 270), (640, 360), (640, 400), (640, 480), (720, 480), (720, 576),
     (800, 480), (800, 600), (848, 480), (960, 540), (960, 720), (1024, 576), (1024, 768),
     (1280, 720), (1280, 800), (1280, 960), (1280, 1024), (1440, 1080), (1600, 900),
     (1600, 1200), (1920, 1080), (1920, 1200), (2048, 1536), (2560, 1440), (2560, 1600),
     (2592, 1944), (3840, 2160), (4096, 2160), (7680, 4320),
-  ].map { ModeRequest.Size(width: $0, height: $1) }
+  ].map { VideoSize(width: $0, height: $1) }
 
   /// Creates a range from a driver's values, or returns nil if the values are invalid.
-  init?(_ fourcc: FourCC, _ smallest: DriverSize, _ largest: DriverSize, step: DriverSize?) {
+  init?(_ fourcc: FourCC, _ smallest: VideoSize, _ largest: VideoSize, step: VideoSize?) {
     guard smallest.isSensible, largest.isSensible, smallest.width <= largest.width,
       smallest.height <= largest.height
     else { return nil }
     self.fourcc = fourcc
-    self.smallest = ModeRequest.Size(smallest)
-    self.largest = ModeRequest.Size(largest)
+    (self.smallest, self.largest) = (smallest, largest)
     // Drivers report a step of 0 if the range has no sizes between its ends.
-    let step = ModeRequest.Size(step ?? DriverSize(width: 1, height: 1))
-    self.step = ModeRequest.Size(width: max(1, step.width), height: max(1, step.height))
+    self.step = VideoSize(width: max(1, step?.width ?? 1), height: max(1, step?.height ?? 1))
   }
 
   /// Whether a size is in the range and on its grid of pixels.
-  public func contains(_ size: ModeRequest.Size) -> Bool {
+  public func contains(_ size: VideoSize) -> Bool {
     size == largest
       || (smallest.width...largest.width).contains(size.width)
         && (smallest.height...largest.height).contains(size.height)
@@ -51,21 +50,21 @@ public struct FrameSizeRange: Hashable, Sendable, CustomStringConvertible {
   /// The nearest size on the grid.
   ///
   /// Width and height are rounded separately.
-  public func nearest(to size: ModeRequest.Size) -> ModeRequest.Size {
+  public func nearest(to size: VideoSize) -> VideoSize {
     if contains(size) { return size }
     func side(_ wanted: Int, _ least: Int, _ most: Int, _ step: Int) -> Int {
       let inside = min(max(wanted, least), most) - least
       let steps = min((inside + step / 2) / step, (most - least) / step)
       return least + steps * step
     }
-    return ModeRequest.Size(
+    return VideoSize(
       width: side(size.width, smallest.width, largest.width, step.width),
       height: side(size.height, smallest.height, largest.height, step.height))
   }
 
   /// The sizes of the range to list: the smallest, the largest, common sizes, and those of the
   /// given sizes that lie on the grid.
-  func sizesToList(besides others: [ModeRequest.Size]) -> [ModeRequest.Size] {
+  func sizesToList(besides others: [VideoSize]) -> [VideoSize] {
     let between = (Self.wellKnown + others).filter {
       contains($0) && $0 != smallest && $0 != largest
     }
@@ -79,30 +78,15 @@ public struct FrameSizeRange: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-extension ModeRequest.Size: CustomStringConvertible {
-  init(_ size: DriverSize) { self.init(width: Int(size.width), height: Int(size.height)) }
-
-  /// The size as `640x480`.
-  public var description: String { "\(width)x\(height)" }
-
+extension VideoSize {
   /// The number of pixels of a frame.
   ///
   /// Width and height fit a signed 32-bit integer, so the product cannot overflow.
   var area: Int { width * height }
 
-  /// The size as 32-bit numbers for the driver, or nil if a number does not fit.
-  var driverSize: DriverSize? {
-    guard let width = UInt32(exactly: width), let height = UInt32(exactly: height) else {
-      return nil
-    }
-    return DriverSize(width: width, height: height)
-  }
-}
-
-extension DriverSize {
   /// Whether width and height are above zero and fit a signed 32-bit integer.
   var isSensible: Bool {
-    let sides = 1...UInt32(Int32.max)
+    let sides = 1...Int(Int32.max)
     return sides.contains(width) && sides.contains(height)
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankMediaCore
+public import OvercrankRaster
 
 /// A request for a mode, written as `[WxH][@rate][/fourcc]`.
 ///
@@ -11,15 +12,11 @@ public import OvercrankMediaCore
 /// ```
 public struct ModeRequest: Hashable, Sendable {
   /// A frame size in pixels.
-  public struct Size: Hashable, Sendable {
-    /// The width in pixels, above zero.
-    public let width: Int
-    /// The height in pixels, above zero.
-    public let height: Int
-  }
+  @available(*, deprecated, renamed: "VideoSize")
+  public typealias Size = VideoSize
 
   /// The requested size, or nil for any size.
-  public let size: Size?
+  public let size: VideoSize?
   /// The requested frame rate, or nil for the highest rate.
   public let rate: FrameRate?
   /// The requested pixel format, or nil for any format.
@@ -31,10 +28,8 @@ public struct ModeRequest: Hashable, Sendable {
   /// Creates a request.
   ///
   /// A part that is nil matches anything.
-  public init(size: Size? = nil, rate: FrameRate? = nil, fourcc: String? = nil) {
-    self.size = size
-    self.rate = rate
-    self.fourcc = fourcc
+  public init(size: VideoSize? = nil, rate: FrameRate? = nil, fourcc: String? = nil) {
+    (self.size, self.rate, self.fourcc) = (size, rate, fourcc)
   }
 
   /// Creates a request for the size and pixel format of a format, at a given rate.
@@ -42,7 +37,7 @@ public struct ModeRequest: Hashable, Sendable {
   /// The format does not have to support the rate.
   public init(_ format: CaptureFormat, at rate: FrameRate) {
     self.init(
-      size: Size(width: format.width, height: format.height), rate: rate,
+      size: VideoSize(width: format.width, height: format.height), rate: rate,
       fourcc: format.fourcc.description)
   }
 
@@ -138,12 +133,12 @@ public struct ModeRequest: Hashable, Sendable {
     return modes.min { $0.maxFrameRate.distance(to: rate) < $1.maxFrameRate.distance(to: rate) }
   }
 
-  private static func size(_ text: Substring) -> Size? {
+  private static func size(_ text: Substring) -> VideoSize? {
     let sides = text.split(separator: "x", omittingEmptySubsequences: false)
     guard sides.count == 2, sides.allSatisfy({ $0.utf8.allSatisfy(isDigit) }),
       let width = Int32(sides[0]), let height = Int32(sides[1]), width > 0, height > 0
     else { return nil }
-    return Size(width: Int(width), height: Int(height))
+    return VideoSize(width: Int(width), height: Int(height))
   }
 
   private static func isDigit(_ character: UInt8) -> Bool {

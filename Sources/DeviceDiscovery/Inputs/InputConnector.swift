@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import OvercrankRaster
 import OvercrankV4L2
 
 /// A video input of a device.
@@ -102,8 +103,7 @@ extension InputConnectors {
   }
 
   private init(all: [InputConnector], current: InputConnector?) {
-    self.all = all
-    self.current = current
+    (self.all, self.current) = (all, current)
   }
 
   /// The size of the incoming signal, from the current timings or television standard.
@@ -111,12 +111,12 @@ extension InputConnectors {
   /// - Throws: `CallFailure` if the device is lost.
   func incomingSignal(of device: borrowing VideoDevice) throws(CallFailure) -> IncomingSignal? {
     if let timings, timings.width > 0, timings.height > 0 {
-      return IncomingSignal(size: ModeRequest.Size(width: timings.width, height: timings.height))
+      return IncomingSignal(size: VideoSize(width: timings.width, height: timings.height))
     }
     guard current?.hasStandards == true, let lines = try device.televisionLines() else {
       return nil
     }
     return IncomingSignal(
-      size: ModeRequest.Size(width: 720, height: lines == .lines525 ? 480 : 576))
+      size: VideoSize(width: 720, height: lines == .lines525 ? 480 : 576))
   }
 }

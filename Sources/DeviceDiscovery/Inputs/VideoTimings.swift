@@ -41,9 +41,7 @@ public struct VideoTimings: Hashable, Sendable, CustomStringConvertible {
     let fraction = String(repeating: "0", count: 3 - digits.count) + digits
     return "\(width)x\(height)\(isInterlaced ? "i" : "p") \(thousandths / 1000).\(fraction) Hz"
   }
-}
 
-extension VideoTimings {
   /// The amount of blanking in VESA CVT timings.
   public enum Blanking: Int, Hashable, Sendable {
     /// Normal blanking, for cathode-ray tubes.

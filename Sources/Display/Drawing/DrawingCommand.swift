@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankRaster
+
 /// A command that draws a part of a window.
 ///
 /// A list of commands draws the whole window, from back to front.
@@ -12,12 +14,12 @@ enum DrawingCommand: Hashable, Sendable {
     case thumbnail(Int)
   }
 
-  case fill(ViewRect, DisplayColor)
+  case fill(PixelRect, Color)
   /// Text in ``DotFont``, from its upper left corner.
-  case text(String, x: Int, y: Int, scale: Int, DisplayColor)
+  case text(String, x: Int, y: Int, scale: Int, Color)
   /// A part of an image, rotated clockwise and scaled to fill a rectangle of the window.
   ///
   /// `source` is the part, in pixels of the image before the rotation. If `isSmooth` is true,
   /// pixels are interpolated. Otherwise each pixel is drawn as a square.
-  case image(Image, source: ViewRect, destination: ViewRect, rotation: Int, isSmooth: Bool)
+  case image(Image, source: PixelRect, destination: PixelRect, rotation: Int, isSmooth: Bool)
 }

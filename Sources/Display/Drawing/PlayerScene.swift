@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import OvercrankRaster
 
 /// Everything that a player's window shows, as a value.
 struct PlayerScene: Hashable, Sendable {
@@ -20,15 +21,15 @@ struct PlayerScene: Hashable, Sendable {
     /// The composition time of a synthesized frame; nil for a captured frame.
     var synthesizedTime: Rational?
     /// The size of the frame before its rotation, in pixels.
-    let stored: PixelSize
+    let stored: VideoSize
     /// The clockwise rotation of the frame in degrees.
     let rotation: Int
 
     /// The size after the rotation, in pixels of the frame.
-    var size: PixelSize { stored.rotated(by: rotation) }
+    var size: VideoSize { stored.rotated(by: rotation) }
   }
 
-  var size: PixelSize
+  var size: VideoSize
   var panes: [Pane]
   var timeline: TimelineContent
   /// The composition time of the playhead.
@@ -44,17 +45,15 @@ struct PlayerScene: Hashable, Sendable {
   /// The aspect ratio of thumbnails: width divided by height.
   var thumbnailAspect = 16.0 / 9
   /// The size of each thumbnail in pixels, or nil for a thumbnail that is not decoded yet.
-  var thumbnails: [PixelSize?] = []
+  var thumbnails: [VideoSize?] = []
 
   var layout: WindowLayout { WindowLayout(size, paneCount: panes.count) }
-}
 
-extension PlayerScene {
   /// The commands that draw the window, from back to front.
   var drawing: [DrawingCommand] {
     let layout = layout
     var list: [DrawingCommand] = [
-      .fill(ViewRect(x: 0, y: 0, width: size.width, height: size.height), .background)
+      .fill(PixelRect(x: 0, y: 0, width: size.width, height: size.height), .background)
     ]
     for index in panes.indices { list += paneDrawing(index, layout) }
     if !layout.panel.isEmpty {
@@ -98,7 +97,7 @@ extension PlayerScene {
     let scale = DrawingText.width(text, scale: scale) + 12 <= width ? scale : 1
     let shown = DrawingText.fitting(text, width: width - 12, scale: scale)
     guard !shown.isEmpty else { return [] }
-    let area = ViewRect(
+    let area = PixelRect(
       x: x, y: y, width: DrawingText.width(shown, scale: scale) + 12,
       height: DrawingText.height(scale: scale) + 12)
     return [.fill(area, .shade), .text(shown, x: x + 6, y: y + 6, scale: scale, .text)]
@@ -112,7 +111,7 @@ extension PlayerScene {
         return .fill(slot, .background)
       }
       return .image(
-        .thumbnail(index), source: ViewRect(x: 0, y: 0, width: size.width, height: size.height),
+        .thumbnail(index), source: PixelRect(x: 0, y: 0, width: size.width, height: size.height),
         destination: slot, rotation: 0, isSmooth: true)
     }
   }
@@ -127,7 +126,7 @@ extension PlayerScene {
       // The last pixel column of a segment of the time line keeps the panel's color, to separate
       // the segment from the next one. A segment narrower than 4 pixels is filled completely.
       let width = right - left - (isLast || right - left < 4 ? 0 : 1)
-      let area = ViewRect(x: left, y: band.y, width: width, height: band.height)
+      let area = PixelRect(x: left, y: band.y, width: width, height: band.height)
       let textWidth = DrawingText.width(segment.label, scale: layout.textScale)
       guard !segment.label.isEmpty, textWidth + 8 <= width else {
         return [.fill(area, segment.kind.color)]
@@ -146,21 +145,21 @@ extension PlayerScene {
   private func overlayDrawing(_ layout: WindowLayout) -> [DrawingCommand] {
     let area = layout.scrubArea
     var list: [DrawingCommand] = []
-    func line(_ time: Rational, width: Int, _ color: DisplayColor) {
+    func line(_ time: Rational, width: Int, _ color: Color) {
       let column = layout.column(of: time, duration: timeline.duration)
       let left = min(max(area.x, column - width / 2), area.right - width)
-      list.append(.fill(ViewRect(x: left, y: area.y, width: width, height: area.height), color))
+      list.append(.fill(PixelRect(x: left, y: area.y, width: width, height: area.height), color))
     }
     if let loop {
       let left = layout.column(of: loop.start.seconds, duration: timeline.duration)
       let right = layout.column(of: loop.end.seconds, duration: timeline.duration)
       for part in [area.x..<max(area.x, left), min(right, area.right)..<area.right]
       where !part.isEmpty {
-        list.append(.fill(ViewRect(part, area.y..<area.bottom), .outside))
+        list.append(.fill(PixelRect(x: part, y: area.rows), .outside))
       }
       for y in [area.y, area.bottom - 2] where left < right {
         list.append(
-          .fill(ViewRect(x: left, y: y, width: right - left, height: 2), .loop))
+          .fill(PixelRect(x: left, y: y, width: right - left, height: 2), .loop))
       }
     }
     for marker in timeline.markers { line(marker, width: 2, .loop) }
@@ -168,7 +167,7 @@ extension PlayerScene {
     line(position, width: 4, .shade)
     line(position, width: 2, .playhead)
     let column = layout.column(of: position, duration: timeline.duration)
-    list.append(.fill(ViewRect(x: column - 4, y: area.y - 6, width: 8, height: 6), .playhead))
+    list.append(.fill(PixelRect(x: column - 4, y: area.y - 6, width: 8, height: 6), .playhead))
     return list
   }
 
@@ -199,14 +198,14 @@ extension PlayerScene {
   private func playSign(_ x: Int, _ y: Int, _ height: Int) -> [DrawingCommand] {
     (0..<height).map { row in
       let width = min(row, height - 1 - row) * 2 * height / max(1, height) + 2
-      return .fill(ViewRect(x: x, y: y + row, width: width, height: 1), .text)
+      return .fill(PixelRect(x: x, y: y + row, width: width, height: 1), .text)
     }
   }
 
   private func pauseSign(_ x: Int, _ y: Int, _ height: Int) -> [DrawingCommand] {
     let width = max(1, height * 2 / 7)
     return [0, height - width - height / 7].map { left in
-      .fill(ViewRect(x: x + left, y: y, width: width, height: height), .text)
+      .fill(PixelRect(x: x + left, y: y, width: width, height: height), .text)
     }
   }
 
@@ -219,7 +218,7 @@ extension PlayerScene {
 }
 
 extension TimelineContent.Segment.Kind {
-  fileprivate var color: DisplayColor {
+  fileprivate var color: Color {
     switch self {
     case .normal: .normalSpeed
     case .slow: .slowSpeed

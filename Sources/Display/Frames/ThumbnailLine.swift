@@ -5,6 +5,7 @@ import OvercrankEditing
 import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankPlayback
+import OvercrankRaster
 
 /// The thumbnails above a time line.
 ///
@@ -12,7 +13,7 @@ import OvercrankPlayback
 /// part.
 struct ThumbnailLine {
   private struct Arrangement: Hashable {
-    let slots: [ViewRect]
+    let slots: [PixelRect]
     let composition: Composition
   }
 
@@ -20,7 +21,7 @@ struct ThumbnailLine {
   private var keys: [ThumbnailLoader.Key?] = []
   private var decoded: [ThumbnailLoader.Key: MediaFrame] = [:]
   /// The size of each thumbnail in pixels, or nil for a thumbnail that is not decoded yet.
-  private(set) var sizes: [PixelSize?] = []
+  private(set) var sizes: [VideoSize?] = []
 
   /// Updates which frame each thumbnail shows and where, after a change of the window or of the
   /// composition.
@@ -58,7 +59,7 @@ struct ThumbnailLine {
     var found: [(slot: Int, image: MediaFrame)] = []
     for (slot, key) in keys.enumerated() where sizes[slot] == nil {
       guard let key, let image = decoded[key] else { continue }
-      sizes[slot] = PixelSize(width: image.width, height: image.height)
+      sizes[slot] = VideoSize(width: image.width, height: image.height)
       found.append((slot, image))
     }
     return found

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankRaster
+
 /// The part of an image that a pane shows: a zoom and a center.
 ///
 /// At zoom 1 the whole image fits the pane, with its aspect ratio kept. At a larger zoom, a scale
@@ -10,7 +12,7 @@ struct ImageViewport: Hashable, Sendable {
   private(set) var zoom = 1.0
   /// The point of the image at the center of the pane, in fractions of the image's width and
   /// height.
-  private(set) var center = ViewPoint(x: 0.5, y: 0.5)
+  private(set) var center = Point(x: 0.5, y: 0.5)
 
   /// The greatest number of screen pixels per image pixel, in each direction.
   static let largestScale = 64.0
@@ -18,9 +20,9 @@ struct ImageViewport: Hashable, Sendable {
   /// A rectangular part of an image, and the rectangle of the window that shows it.
   struct Part: Hashable, Sendable {
     /// The rectangle in the image, in image pixels.
-    let source: ViewRect
+    let source: PixelRect
     /// The rectangle in the window, in window pixels.
-    let destination: ViewRect
+    let destination: PixelRect
   }
 
   /// The position of an image in the window, along one axis: horizontal or vertical.
@@ -57,7 +59,7 @@ struct ImageViewport: Hashable, Sendable {
   }
 
   /// The number of window pixels per image pixel, in each direction.
-  func scale(of image: PixelSize, in pane: ViewRect) -> Double {
+  func scale(of image: VideoSize, in pane: PixelRect) -> Double {
     let fit = Self.fit(image, pane)
     guard zoom != 1 else { return fit }
     let scale = min(fit * zoom, max(Self.largestScale, fit))
@@ -65,19 +67,19 @@ struct ImageViewport: Hashable, Sendable {
   }
 
   /// True if image pixels are shown as squares, and false if they are interpolated.
-  func showsPixels(of image: PixelSize, in pane: ViewRect) -> Bool {
+  func showsPixels(of image: VideoSize, in pane: PixelRect) -> Bool {
     zoom != 1 && scale(of: image, in: pane) >= 2
   }
 
   /// Returns the visible parts of an image, which lie in the pane and do not overlap.
-  func parts(of image: PixelSize, in pane: ViewRect) -> [Part] {
+  func parts(of image: VideoSize, in pane: PixelRect) -> [Part] {
     guard image.width > 0, image.height > 0, !pane.isEmpty else { return [] }
     let axes = axes(image, pane)
     return axes.y.parts.flatMap { row in
       axes.x.parts.map { column in
         Part(
-          source: ViewRect(column.source, row.source),
-          destination: ViewRect(column.destination, row.destination))
+          source: PixelRect(x: column.source, y: row.source),
+          destination: PixelRect(x: column.destination, y: row.destination))
       }
     }
   }
@@ -86,15 +88,15 @@ struct ImageViewport: Hashable, Sendable {
   ///
   /// A point outside the image gives a coordinate that is negative, or not less than the image's
   /// width or height.
-  func imagePoint(at point: ViewPoint, of image: PixelSize, in pane: ViewRect) -> ViewPoint {
+  func imagePoint(at point: Point, of image: VideoSize, in pane: PixelRect) -> Point {
     let (x, y) = axes(image, pane)
-    return ViewPoint(x: (point.x - x.origin) / x.scale, y: (point.y - y.origin) / y.scale)
+    return Point(x: (point.x - x.origin) / x.scale, y: (point.y - y.origin) / y.scale)
   }
 
   /// Multiplies the zoom by a factor, and keeps the image point that is at a given point of the
   /// window in place.
   mutating func zoom(
-    by factor: Double, around point: ViewPoint, of image: PixelSize, in pane: ViewRect
+    by factor: Double, around point: Point, of image: VideoSize, in pane: PixelRect
   ) {
     let fixed = imagePoint(at: point, of: image, in: pane)
     let fit = Self.fit(image, pane)
@@ -102,41 +104,41 @@ struct ImageViewport: Hashable, Sendable {
     zoom = min(max(1, zoom * factor), largest)
     let scale = scale(of: image, in: pane)
     move(
-      to: ViewPoint(
+      to: Point(
         x: (fixed.x - (point.x - pane.middle.x) / scale) / Double(image.width),
         y: (fixed.y - (point.y - pane.middle.y) / scale) / Double(image.height)),
       image, pane)
   }
 
   /// Moves the image by a distance in window pixels.
-  mutating func pan(x: Double, y: Double, of image: PixelSize, in pane: ViewRect) {
+  mutating func pan(x: Double, y: Double, of image: VideoSize, in pane: PixelRect) {
     let scale = scale(of: image, in: pane)
     move(
-      to: ViewPoint(
+      to: Point(
         x: center.x - x / scale / Double(image.width),
         y: center.y - y / scale / Double(image.height)),
       image, pane)
   }
 
   /// Moves the center, but never so far that the pane shows avoidable empty space beside the image.
-  private mutating func move(to center: ViewPoint, _ image: PixelSize, _ pane: ViewRect) {
+  private mutating func move(to center: Point, _ image: VideoSize, _ pane: PixelRect) {
     let scale = scale(of: image, in: pane)
     func limited(_ value: Double, _ length: Int, _ pane: Int) -> Double {
       let half = Double(pane) / 2 / (Double(length) * scale)
       return half >= 0.5 ? 0.5 : min(max(value, half), 1 - half)
     }
-    self.center = ViewPoint(
+    self.center = Point(
       x: limited(center.x, image.width, pane.width),
       y: limited(center.y, image.height, pane.height))
   }
 
-  private static func fit(_ image: PixelSize, _ pane: ViewRect) -> Double {
+  private static func fit(_ image: VideoSize, _ pane: PixelRect) -> Double {
     min(
       Double(max(1, pane.width)) / Double(max(1, image.width)),
       Double(max(1, pane.height)) / Double(max(1, image.height)))
   }
 
-  private func axes(_ image: PixelSize, _ pane: ViewRect) -> (x: Axis, y: Axis) {
+  private func axes(_ image: VideoSize, _ pane: PixelRect) -> (x: Axis, y: Axis) {
     let scale = scale(of: image, in: pane)
     let middle = pane.middle
     return (
@@ -152,13 +154,9 @@ struct ImageViewport: Hashable, Sendable {
   }
 }
 
-extension ViewRect {
+extension PixelRect {
   /// The center of the rectangle.
-  var middle: ViewPoint {
-    ViewPoint(x: Double(x) + Double(width) / 2, y: Double(y) + Double(height) / 2)
-  }
-
-  init(_ columns: Range<Int>, _ rows: Range<Int>) {
-    self.init(x: columns.lowerBound, y: rows.lowerBound, width: columns.count, height: rows.count)
+  var middle: Point {
+    Point(x: Double(x) + Double(width) / 2, y: Double(y) + Double(height) / 2)
   }
 }

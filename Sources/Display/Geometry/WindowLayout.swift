@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import OvercrankRaster
 
 /// The division of a window into panes, thumbnails, time line and status line.
 ///
@@ -18,16 +19,16 @@ import OvercrankMediaCore
 /// whole panel below the image.
 struct WindowLayout: Hashable, Sendable {
   /// The rectangles of the panes in the window, one for each player, side by side.
-  let panes: [ViewRect]
+  let panes: [PixelRect]
   /// The area below the panes, for thumbnails, time line and status line; empty if the window is
   /// too low.
-  let panel: ViewRect
+  let panel: PixelRect
   /// The row of thumbnails; empty if the window is too low.
-  let thumbnails: ViewRect
+  let thumbnails: PixelRect
   /// The row of the composition's segments; empty if the window is too low.
-  let timeline: ViewRect
+  let timeline: PixelRect
   /// The status line; empty if the window is too low.
-  let status: ViewRect
+  let status: PixelRect
   /// The number of screen pixels per dot of a character.
   let textScale: Int
 
@@ -36,7 +37,7 @@ struct WindowLayout: Hashable, Sendable {
   /// The space between two panes, in pixels.
   static let gap = 4
 
-  init(_ size: PixelSize, paneCount: Int) {
+  init(_ size: VideoSize, paneCount: Int) {
     textScale = size.width >= 700 ? 2 : 1
     let bandHeight = DrawingText.height(scale: textScale) + 8
     let statusHeight = DrawingText.height(scale: textScale) + 16
@@ -49,13 +50,13 @@ struct WindowLayout: Hashable, Sendable {
     let usable = max(0, size.width - Self.gap * (count - 1))
     panes = (0..<count).map { index in
       let (left, right) = (usable * index / count, usable * (index + 1) / count)
-      return ViewRect(
+      return PixelRect(
         x: left + Self.gap * index, y: 0, width: right - left, height: imageHeight)
     }
-    panel = ViewRect(x: 0, y: imageHeight, width: size.width, height: panelHeight)
+    panel = PixelRect(x: 0, y: imageHeight, width: size.width, height: panelHeight)
     let width = max(0, size.width - 2 * Self.margin)
-    func line(_ y: Int, _ height: Int) -> ViewRect {
-      ViewRect(x: Self.margin, y: y, width: width, height: hasPanel ? height : 0)
+    func line(_ y: Int, _ height: Int) -> PixelRect {
+      PixelRect(x: Self.margin, y: y, width: width, height: hasPanel ? height : 0)
     }
     let top = imageHeight + Self.margin
     thumbnails = line(top, thumbnailHeight)
@@ -64,14 +65,14 @@ struct WindowLayout: Hashable, Sendable {
   }
 
   /// The area in which dragging the pointer changes the time: the rows of thumbnails and segments.
-  var scrubArea: ViewRect {
-    ViewRect(
+  var scrubArea: PixelRect {
+    PixelRect(
       x: timeline.x, y: thumbnails.y, width: timeline.width,
       height: thumbnails.height + timeline.height)
   }
 
   /// The index of the pane at a point, or nil if the point is in no pane.
-  func pane(at point: ViewPoint) -> Int? { panes.firstIndex { $0.contains(point) } }
+  func pane(at point: Point) -> Int? { panes.firstIndex { $0.contains(point) } }
 
   /// The composition time at a pixel column of the window.
   ///
@@ -92,14 +93,14 @@ struct WindowLayout: Hashable, Sendable {
   /// The rectangles of the thumbnails, which fill their row.
   ///
   /// The aspect ratio of each rectangle is about `aspect`, which is width divided by height.
-  func thumbnailSlots(aspect: Double) -> [ViewRect] {
+  func thumbnailSlots(aspect: Double) -> [PixelRect] {
     guard !thumbnails.isEmpty, aspect > 0 else { return [] }
     let wanted = max(16, Double(thumbnails.height) * min(aspect, 8))
     let count = max(1, Int(Double(thumbnails.width) / wanted))
     return (0..<count).map { index in
       let left = thumbnails.width * index / count
       let right = thumbnails.width * (index + 1) / count
-      return ViewRect(
+      return PixelRect(
         x: thumbnails.x + left, y: thumbnails.y, width: right - left, height: thumbnails.height)
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import OvercrankRaster
 
 /// The meaning of pointer events: dragging on the time line scrubs, dragging on an image moves it,
 /// and the wheel zooms.
@@ -14,13 +15,13 @@ struct PointerGesture: Hashable, Sendable {
     /// Ends scrubbing at the last time that the pointer selected.
     case endScrub
     case pan(pane: Int, x: Double, y: Double)
-    case zoom(pane: Int, factor: Double, around: ViewPoint)
+    case zoom(pane: Int, factor: Double, around: Point)
   }
 
   private enum State: Hashable {
     case idle
     case scrubbing(WindowEvent.Button)
-    case panning(WindowEvent.Button, pane: Int, last: ViewPoint)
+    case panning(WindowEvent.Button, pane: Int, last: Point)
   }
 
   private var state = State.idle
@@ -28,9 +29,6 @@ struct PointerGesture: Hashable, Sendable {
   ///
   /// Four steps double the zoom.
   private static let wheelFactor = 1.189_207_115_002_721
-
-  /// True while the time line is dragged.
-  var isScrubbing: Bool { if case .scrubbing = state { true } else { false } }
 
   /// Returns the actions that an event requests.
   mutating func handle(

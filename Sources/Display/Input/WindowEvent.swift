@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankRaster
+
 /// An event of a window, in types that do not depend on SDL.
 enum WindowEvent: Hashable, Sendable {
   /// A mouse button.
@@ -7,13 +9,23 @@ enum WindowEvent: Hashable, Sendable {
 
   /// A key by its name, such as `space`, `left`, `alt+left` or `.`.
   case key(String)
-  case pressed(Button, ViewPoint)
-  case moved(ViewPoint)
+  case pressed(Button, Point)
+  case moved(Point)
   case released(Button)
   /// The number of wheel steps, positive if the wheel turns away from the user.
-  case wheel(Double, ViewPoint)
-  case resized(PixelSize)
+  case wheel(Double, Point)
+  case resized(VideoSize)
   /// The window system has lost the pixels of the window.
   case exposed
+  case closed
+}
+
+/// Input that a window does not handle itself but reports to the program.
+public enum WindowInput: Hashable, Sendable {
+  /// A key, by the character that it types, or by its name: `space`, `backspace`, `left`, `right`,
+  /// `up`, `down`, `home`, `end` or `escape`. Modifier keys come first, as in `alt+left` and
+  /// `ctrl+s`.
+  case key(String)
+  /// The user closed the window.
   case closed
 }

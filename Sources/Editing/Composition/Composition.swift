@@ -208,8 +208,7 @@ extension Composition {
 
     /// Creates a part.
     public init(_ range: TimeRange, of source: MediaSource?) {
-      self.range = range
-      self.source = source
+      (self.range, self.source) = (range, source)
     }
   }
 
@@ -392,9 +391,7 @@ extension Composition {
     }
     tracks = changed
   }
-}
 
-extension Composition {
   /// A source range, its playback speed and its direction.
   public struct SpeedChange: Hashable, Sendable {
     /// The range in source time.
@@ -406,9 +403,7 @@ extension Composition {
 
     /// Creates a speed change.
     public init(_ speed: Speed, in range: TimeRange, isReversed: Bool = false) {
-      self.range = range
-      self.speed = speed
-      self.isReversed = isReversed
+      (self.range, self.speed, self.isReversed) = (range, speed, isReversed)
     }
   }
 
@@ -477,8 +472,7 @@ extension Composition {
 
     /// Creates a speed point.
     public init(_ time: MediaTime, _ speed: Speed) {
-      self.time = time
-      self.speed = speed
+      (self.time, self.speed) = (time, speed)
     }
   }
 

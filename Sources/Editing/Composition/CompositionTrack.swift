@@ -32,8 +32,7 @@ public struct CompositionTrack: Hashable, Sendable {
   ///
   /// - Throws: `MediaError` as ``validateSegments()`` does.
   public init(_ mediaType: MediaType, segments: [TrackSegment]) throws(MediaError) {
-    self.mediaType = mediaType
-    self.segments = segments
+    (self.mediaType, self.segments) = (mediaType, segments)
     try validateSegments()
     for source in segments.lazy.compactMap(\.source) { keepProperties(of: source) }
   }

@@ -45,8 +45,7 @@ public struct TrackSegment: Hashable, Sendable {
 
   /// Creates a segment without checking that the mapping is inside the source.
   init(unchecked source: MediaSource, _ mapping: PlaybackMapping) {
-    self.source = source
-    self.mapping = mapping
+    (self.source, self.mapping) = (source, mapping)
     self.target = mapping.target
   }
 

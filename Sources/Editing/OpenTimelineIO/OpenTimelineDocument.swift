@@ -31,8 +31,7 @@ public struct OpenTimelineDocument: Hashable, Sendable {
 
   /// Creates a project from a composition.
   public init(_ composition: Composition, name: String = "") {
-    self.composition = composition
-    self.name = name
+    (self.composition, self.name) = (composition, name)
   }
 
   /// Parses a project.
@@ -99,10 +98,7 @@ public struct CompositionMarker: Hashable, Sendable, Codable {
 
   /// Creates a marker.
   public init(_ name: String, _ range: TimeRange, color: String = "GREEN", comment: String = "") {
-    self.name = name
-    self.range = range
-    self.color = color
-    self.comment = comment
+    (self.name, self.range, self.color, self.comment) = (name, range, color, comment)
   }
 }
 

@@ -18,8 +18,7 @@ public struct SlowMotionMarkers: Hashable, Sendable {
 
   /// Creates markers from parsed ranges.
   init(changes: [Composition.SpeedChange], elsewhere: Speed = .normal) {
-    self.changes = changes
-    self.elsewhere = elsewhere
+    (self.changes, self.elsewhere) = (changes, elsewhere)
   }
 
   /// Parses Android's markers (`MediaFormat.KEY_SLOW_MOTION_MARKERS`).
@@ -177,9 +176,7 @@ extension SlowMotionMarkers {
   private static func time(_ time: Adjustment.Time) -> MediaTime? {
     MediaTime(exactly: time.value, over: time.timescale)
   }
-}
 
-extension SlowMotionMarkers {
   /// Parses the slow-motion ranges in the trailer of a Samsung phone's movie.
   ///
   /// The trailer consists of named blocks, a table, the length of the table, and `SEFT` at the end

@@ -224,9 +224,7 @@ struct ProjectContent {
     let share = (time - piece.start) / (piece.end - piece.start)
     return try ((line.to - line.from) * share + line.from).checked("a time of the project")
   }
-}
 
-extension ProjectContent {
   /// Stacks layers; a later layer covers the earlier ones.
   ///
   /// A layer that starts at or after the end of the previous one is appended to it. An edit list

@@ -3,16 +3,10 @@
 import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankRaster
 
 /// The colors of an animated GIF: one palette for all of its frames.
 struct ColorPalette: Sendable {
-  /// A color with 8 bits per component.
-  struct Color: Hashable, Sendable {
-    var red: UInt8
-    var green: UInt8
-    var blue: UInt8
-  }
-
   /// The greatest number of colors.
   ///
   /// One of the 256 indices remains for transparency.

@@ -2,6 +2,7 @@
 
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankRaster
 
 /// Converts frames to indices into a palette.
 ///

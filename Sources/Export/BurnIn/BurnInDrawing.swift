@@ -2,6 +2,7 @@
 
 package import OvercrankLibAV
 package import OvercrankMediaCore
+import OvercrankRaster
 
 /// Draws lines of text and a logo into frames of one size and pixel format.
 package struct BurnInDrawing: Sendable {
@@ -81,12 +82,8 @@ package struct BurnInDrawing: Sendable {
 
   /// Draws a character of the dot font.
   private func draw(_ character: UInt8, _ scale: Int, x: Int, y: Int, on frame: MediaFrame) {
-    for row in 0..<DotFont.height {
-      let dots = DotFont.dots(of: character, line: row)
-      for column in 0..<DotFont.width where dots >> UInt64(DotFont.width - 1 - column) & 1 == 1 {
-        let (dotX, dotY) = (x + column * scale, y + row * scale)
-        pixels.fill(x: dotX..<dotX + scale, y: dotY..<dotY + scale, .white, on: frame)
-      }
+    DotFont.forEachRectangle(of: character, x: x, y: y, scale: scale) {
+      pixels.fill(x: $0.columns, y: $0.rows, .white, on: frame)
     }
   }
 

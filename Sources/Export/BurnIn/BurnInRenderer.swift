@@ -4,6 +4,7 @@ import OvercrankAssets
 import OvercrankEditing
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankRaster
 import OvercrankRetiming
 
 /// Draws the text and the logo into the converted frames of an export.

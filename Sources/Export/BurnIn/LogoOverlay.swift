@@ -3,6 +3,7 @@
 import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankRaster
 
 /// An image with alpha in the upper right corner of frames.
 struct LogoOverlay: Sendable {

@@ -4,6 +4,7 @@ import OvercrankAssets
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankRaster
 import OvercrankRetiming
 
 /// A reference type around a converter, so that a dictionary can hold it.

@@ -5,6 +5,7 @@ import OvercrankAssets
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankRaster
 import OvercrankRetiming
 import Synchronization
 

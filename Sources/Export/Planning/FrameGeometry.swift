@@ -3,6 +3,7 @@
 import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankRaster
 import OvercrankRetiming
 
 /// The scaling, cropping and rotation of frames before encoding.
@@ -179,25 +180,6 @@ extension FrameGeometry.Placement {
       x: (frame.width - width) / 4 * 2, y: (frame.height - height) / 4 * 2, width: width,
       height: height)
   }
-}
-
-/// A frame size in pixels.
-public struct VideoSize: Hashable, Sendable, CustomStringConvertible {
-  /// The width in pixels.
-  public var width: Int
-  /// The height in pixels.
-  public var height: Int
-
-  /// Creates a size in pixels.
-  public init(width: Int, height: Int) {
-    self.width = width
-    self.height = height
-  }
-
-  /// The size as text, such as `1280x720`.
-  public var description: String { "\(width)x\(height)" }
-
-  var transposed: VideoSize { VideoSize(width: height, height: width) }
 }
 
 extension CodecParameters {

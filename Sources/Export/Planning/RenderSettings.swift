@@ -2,6 +2,7 @@
 
 import OvercrankLibAV
 public import OvercrankMediaCore
+public import OvercrankRaster
 public import OvercrankRetiming
 
 /// The settings of a constant-rate export.

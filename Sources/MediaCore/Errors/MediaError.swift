@@ -27,9 +27,7 @@ public struct MediaError: Error, Hashable, Sendable, Codable, CustomStringConver
 
     /// Describes a failed call.
     public init(_ operation: String, on subject: String, errorNumber: Int32?) {
-      self.operation = operation
-      self.subject = subject
-      self.errorNumber = errorNumber
+      (self.operation, self.subject, self.errorNumber) = (operation, subject, errorNumber)
     }
   }
 
@@ -54,10 +52,7 @@ public struct MediaError: Error, Hashable, Sendable, Codable, CustomStringConver
     _ code: Code, _ message: String, recovery: Recovery? = nil, ranges: [TimeRange] = [],
     cause: Cause? = nil
   ) {
-    self.code = code
-    self.message = message
-    self.recovery = recovery
-    self.ranges = ranges
+    (self.code, self.message, self.recovery, self.ranges) = (code, message, recovery, ranges)
     self.cause = cause
   }
 
@@ -113,9 +108,7 @@ extension MediaError.Code {
   public static let invalidMetadata = Self(rawValue: "invalid_metadata")
   /// The text is not in the expected syntax.
   public static let syntax = Self(rawValue: "syntax")
-}
 
-extension MediaError.Code {
   /// True for `.overflow` and `.notPositive`, the two codes that exact arithmetic throws; false for
   /// all other codes.
   package var isArithmetic: Bool { self == .overflow || self == .notPositive }

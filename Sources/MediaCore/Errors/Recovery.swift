@@ -87,8 +87,7 @@ public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
 
   /// Makes a recovery.
   public init(_ description: String, _ steps: Step...) {
-    self.description = description
-    self.steps = steps
+    (self.description, self.steps) = (description, steps)
   }
 }
 

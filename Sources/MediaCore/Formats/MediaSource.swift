@@ -11,9 +11,7 @@ public struct SourceTrack: Hashable, Sendable, Codable {
 
   /// Makes the description of a track.
   public init(_ mediaType: MediaType, rotation: Int = 0, language: String? = nil) {
-    self.mediaType = mediaType
-    self.rotation = rotation
-    self.language = language
+    (self.mediaType, self.rotation, self.language) = (mediaType, rotation, language)
   }
 }
 
@@ -38,9 +36,7 @@ public struct MediaSource: Hashable, Sendable, Codable {
       throw MediaError(
         .emptyRange, "\(path) lasts \(duration.displayText) s and has nothing to edit")
     }
-    self.path = path
-    self.duration = duration
-    self.tracks = tracks
+    (self.path, self.duration, self.tracks) = (path, duration, tracks)
   }
 
   /// Decodes a source.

@@ -27,9 +27,7 @@ package struct TransferFunction: Hashable, Sendable {
   package let blue: Double
 
   package init(curve: Curve, red: Double, blue: Double) {
-    self.curve = curve
-    self.red = red
-    self.blue = blue
+    (self.curve, self.red, self.blue) = (curve, red, blue)
   }
 
   /// Converts a signal to linear light.

@@ -121,10 +121,7 @@ public struct PlaybackMapping: Hashable, Sendable {
     guard !target.isEmpty else {
       throw MediaError(.emptyRange, "the target range \(target.displayText) is empty")
     }
-    self.motion = motion
-    self.isReversed = isReversed
-    self.whole = whole
-    self.part = part
+    (self.motion, self.isReversed, self.whole, self.part) = (motion, isReversed, whole, part)
     self.target = target
     let share = try Self.share(motion)
     func source(at position: Rational) throws(MediaError) -> Rational {
@@ -385,9 +382,7 @@ extension PlaybackMapping {
     }
     return MediaTime(nanoseconds: value)
   }
-}
 
-extension PlaybackMapping {
   /// Returns the source time that plays at an instant of the composition, in seconds.
   ///
   /// The result is exact if it is a fraction of 128-bit integers. Otherwise the instant is first

@@ -44,8 +44,7 @@ public struct PlaybackTicks: Sendable {
     guard timescale > 0 else {
       throw MediaError(.notPositive, "the timescale \(timescale) is not above zero")
     }
-    self.mapping = mapping
-    self.timescale = timescale
+    (self.mapping, self.timescale) = (mapping, timescale)
     share = try mapping.share()
     let steps = Rational(Int128(timescale) * Self.stepsPerTick)
     let (start, end) = (mapping.target.start.seconds, mapping.target.end.seconds)

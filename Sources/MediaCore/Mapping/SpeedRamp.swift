@@ -31,9 +31,7 @@ public struct SpeedRamp: Hashable, Sendable, Codable {
 
   /// Makes a ramp between two speeds.
   public init(from: Speed, to: Speed, easing: Easing = .linear) {
-    self.from = from
-    self.to = to
-    self.easing = easing
+    (self.from, self.to, self.easing) = (from, to, easing)
   }
 
   /// The ramp with start and end speed exchanged.
@@ -92,8 +90,7 @@ struct SharePolynomial: Hashable {
   static let constant = SharePolynomial([0, 1], over: 1)
 
   init(_ coefficients: [Int128], over divisor: Int128) {
-    self.coefficients = coefficients
-    self.divisor = divisor
+    (self.coefficients, self.divisor) = (coefficients, divisor)
   }
 
   func value(at argument: Rational) -> Rational {

@@ -24,8 +24,7 @@ public struct TimeMapping: Hashable, Sendable {
         .emptyRange,
         "a mapping from \(source.displayText) to \(target.displayText) has an empty range")
     }
-    self.source = source
-    self.target = target
+    (self.source, self.target) = (source, target)
   }
 
   /// Returns the speed in source seconds per composition second.

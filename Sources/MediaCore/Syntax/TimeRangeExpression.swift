@@ -29,8 +29,7 @@ public struct TimeRangeExpression: Hashable, Sendable {
   public static let whole = TimeRangeExpression(start: .start, extent: .until(.end))
 
   private init(start: TimeExpression, extent: Extent) {
-    self.start = start
-    self.extent = extent
+    (self.start, self.extent) = (start, extent)
   }
 
   /// Makes the range from `start` up to, but not including, `end`.

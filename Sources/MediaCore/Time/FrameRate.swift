@@ -39,8 +39,7 @@ public struct FrameRate: Hashable, Sendable {
       let numerator = Int32(exactly: framesPerSecond.numerator),
       let denominator = Int32(exactly: framesPerSecond.denominator)
     else { return nil }
-    self.numerator = numerator
-    self.denominator = denominator
+    (self.numerator, self.denominator) = (numerator, denominator)
   }
 
   /// Makes the frame rate at which each frame lasts for this duration.

@@ -21,8 +21,7 @@ public struct MediaTime: Sendable {
   ///   outside the program.
   public init(_ value: Int64, over timescale: Int32) {
     precondition(timescale > 0, "a timescale is above zero")
-    self.value = value
-    self.timescale = timescale
+    (self.value, self.timescale) = (value, timescale)
   }
 
   /// Makes a time of `value / timescale` seconds; nil for a timescale of zero or below, or numbers
@@ -98,9 +97,7 @@ public struct MediaTime: Sendable {
 
   /// The seconds for display and signal processing; never use them for decisions.
   public var doubleValue: Double { Double(value) / Double(timescale) }
-}
 
-extension MediaTime {
   /// The exact sum in seconds.
   public static func + (left: MediaTime, right: MediaTime) -> Rational {
     left.seconds + right.seconds

@@ -33,8 +33,7 @@ public struct Rational: Hashable, Sendable {
 
   /// Stores a fraction that is already in lowest terms.
   private init(unchecked numerator: Int128, _ denominator: Int128) {
-    self.numerator = numerator
-    self.denominator = denominator
+    (self.numerator, self.denominator) = (numerator, denominator)
   }
 
   /// Makes a fraction and reduces it.
@@ -252,9 +251,7 @@ extension Rational {
     else { return .invalid }
     return Rational(reducing: numerator, denominator)
   }
-}
 
-extension Rational {
   /// Whether both terms fit 64 bits, as they mostly do.
   fileprivate var isSmall: Bool { numerator.small != nil && denominator.small != nil }
 }

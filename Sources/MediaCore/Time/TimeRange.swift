@@ -31,8 +31,7 @@ public struct TimeRange: Hashable, Sendable {
 
   /// Makes a range from checked bounds; `end` must not be before `start`.
   private init(unchecked start: MediaTime, _ end: MediaTime) {
-    self.start = start
-    self.end = end
+    (self.start, self.end) = (start, end)
   }
 
   /// Makes a range from a start and a nonnegative duration.

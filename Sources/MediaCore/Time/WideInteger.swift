@@ -20,8 +20,7 @@ struct WideInteger: Hashable {
   }
 
   private init(digits: [UInt64], isNegative: Bool) {
-    self.digits = digits
-    self.isNegative = isNegative
+    (self.digits, self.isNegative) = (digits, isNegative)
     trim()
   }
 

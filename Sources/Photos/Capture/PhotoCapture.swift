@@ -11,9 +11,7 @@ public struct PhotoCapture: Sendable {
     resolvedSettings: ResolvedPhotoSettings, stream: AsyncStream<PhotoEvent>,
     processor: PhotoProcessor
   ) {
-    self.resolvedSettings = resolvedSettings
-    self.stream = stream
-    self.processor = processor
+    (self.resolvedSettings, self.stream, self.processor) = (resolvedSettings, stream, processor)
   }
 
   /// The number that identifies the capture: `PhotoSettings.uniqueID`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+public import OvercrankCameraControls
 public import OvercrankCapture
 import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
@@ -331,9 +332,7 @@ extension PhotoOutput {
     if settings.flashMode == .on, !controls.hasLight { throw PhotoControls.missing("light") }
     return controls
   }
-}
 
-extension PhotoOutput {
   /// Whether the connected camera's frames can be stored as Live Photos.
   public var isLivePhotoCaptureSupported: Bool { !availablePhotoFormats.isEmpty }
 
@@ -396,4 +395,18 @@ extension PhotoOutput {
     try? movie.setVideoMirrored(connection.isVideoMirrored)
     try? movie.setVideoScaleAndCropFactor(connection.videoScaleAndCropFactor)
   }
+}
+
+/// Whether a photo output can accept a capture now.
+public enum PhotoReadiness: String, Hashable, Sendable {
+  /// No camera with a suitable format is running.
+  case sessionNotRunning
+  /// The output accepts a capture.
+  case ready
+  /// The greatest possible number of captures is already pending.
+  case notReadyMomentarily
+  /// The memory for frames that wait to be encoded is nearly full.
+  ///
+  /// The output accepts a capture, but a burst may fail.
+  case notReadyWaitingForProcessing
 }

@@ -402,9 +402,7 @@ extension PhotoProcessor {
     hub.send(event)
     updateReadiness()
   }
-}
 
-extension PhotoProcessor {
   /// The recorder of Live Photo movies; nil while Live Photos are disabled.
   var livePhotos: LivePhotoRecorder? {
     get { state.withLock { $0.livePhotos } }
@@ -501,9 +499,7 @@ extension PhotoProcessor {
     send(.didFinishLivePhotoMovie(id: id, result))
     endWait(for: id, .movie)
   }
-}
 
-extension PhotoProcessor {
   /// Whether a capture must continue, because it has neither been stopped nor ended.
   func isWanted(_ id: Int64) -> Bool {
     state.withLock { state in
@@ -513,4 +509,12 @@ extension PhotoProcessor {
 
   /// Stores the value of Exif's field `Flash` for the photos of a capture.
   func setFlash(_ id: Int64, _ value: Int) { state.withLock { $0.records[id]?.flash = value } }
+}
+
+/// The state of the camera that is stored in the photos of a capture.
+struct PhotoContext {
+  /// The rotation of the connection to the camera when the photo was requested.
+  var rotation = FrameRotation.none
+  /// The value of Exif's field `Flash`, or nil if the camera has no light.
+  var flash: Int?
 }

@@ -142,7 +142,6 @@ public final class LivePhotoMovieFile: Sendable {
   private let file: OpenFile?
 
   init(path: String, file: OpenFile?) {
-    self.path = path
-    self.file = file
+    (self.path, self.file) = (path, file)
   }
 }

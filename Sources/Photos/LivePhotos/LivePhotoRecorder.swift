@@ -74,8 +74,7 @@ final class LivePhotoRecorder: Sendable {
     settings.minFreeDiskSpaceLimit = 0
     settings.verifiesFrameRate = false
     output = MovieFileOutput(settings: settings)
-    self.didEnd = didEnd
-    self.ringDidChange = ringDidChange
+    (self.didEnd, self.ringDidChange) = (didEnd, ringDidChange)
   }
 
   /// Starts to record the stream that is running or about to start.

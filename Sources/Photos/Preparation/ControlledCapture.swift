@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import OvercrankCameraControls
 import OvercrankCapture
 import OvercrankLinuxSystem
 import OvercrankMediaCore
@@ -42,8 +43,7 @@ final class ControlledCapture: Sendable {
     self.settings = settings
     controls = preparation.controls
     stillMode = preparation.stillMode
-    self.channel = channel
-    self.processor = processor
+    (self.channel, self.processor) = (channel, processor)
   }
 
   /// Starts the capture.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankCameraControls
 import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore

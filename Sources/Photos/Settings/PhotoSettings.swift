@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankCapture
+public import OvercrankCameraControls
+import OvercrankCapture
 public import OvercrankMediaCore
 import Synchronization
 
@@ -106,8 +107,7 @@ public struct PhotoSettings: Sendable {
 
   /// Creates settings with a new ``uniqueID``.
   public init(format: PhotoFormat = .jpeg, destination: PhotoDestination = .memory) {
-    self.format = format
-    self.destination = destination
+    (self.format, self.destination) = (format, destination)
   }
 
   /// Creates settings with the same options as others, but with a new ``uniqueID``.
@@ -194,4 +194,18 @@ public struct ResolvedPhotoSettings: Hashable, Sendable {
   public let livePhotoMovieWidth: Int?
   /// The height in pixels of a Live Photo's movie, or nil for a still photo.
   public let livePhotoMovieHeight: Int?
+}
+
+/// The exposure of one photo of a bracket.
+public enum BracketedExposure: Hashable, Sendable {
+  /// Automatic exposure with a compensation in thousandths of an EV.
+  ///
+  /// Corresponds to `AVCaptureAutoExposureBracketedStillImageSettings`.
+  case automatic(bias: Int64)
+  /// Manual exposure, with the gain in the driver's unit.
+  ///
+  /// A nil duration or gain keeps the current value.
+  ///
+  /// Corresponds to `AVCaptureManualExposureBracketedStillImageSettings`.
+  case manual(duration: MediaTime?, gain: Int64?)
 }

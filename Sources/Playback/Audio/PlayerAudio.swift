@@ -144,8 +144,7 @@ final class PlayerAudio {
         algorithm: run.algorithm, sampleRate: format.sampleRate,
         channelCount: format.channelCount, nextPart: { parts.next() })
       timeline = run.timeline
-      self.audio = audio
-      self.set = set
+      (self.audio, self.set) = (audio, set)
     }
 
     func next(_ count: Int) throws -> [[Float]] {

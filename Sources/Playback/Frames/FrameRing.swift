@@ -65,9 +65,6 @@ struct FrameRing: Sendable {
   /// Returns true if a frame needs no decoding, because it is decoded or cannot be decoded.
   func needsNoDecoding(_ key: FrameKey) -> Bool { entries[key] != nil || failed.contains(key) }
 
-  /// Returns true for a frame that cannot be decoded, and false otherwise.
-  func isFailed(_ key: FrameKey) -> Bool { failed.contains(key) }
-
   /// Sets the list of frames that are needed next, the most urgent first.
   mutating func need(_ keys: [FrameKey]) {
     ranks = [:]

@@ -4,6 +4,7 @@ import Algorithms
 import OvercrankAssets
 import OvercrankEditing
 import OvercrankMediaCore
+import Synchronization
 
 /// A frame of one of a player's assets.
 struct FrameKey: Hashable, Sendable {
@@ -70,8 +71,7 @@ final class PlaybackTimeline: Sendable {
           start: segment.target.start.seconds, end: segment.target.end.seconds, content: content)
       }
     }
-    self.composition = composition
-    self.assets = assets
+    (self.composition, self.assets) = (composition, assets)
     // A file without video leaves a gap.
     video = try segments(.video).map { segment in
       guard let content = segment.content, assets[content.asset].asset.videoTrack == nil else {
@@ -268,5 +268,26 @@ extension PlaybackTimeline {
       position = edge
     }
     return count
+  }
+}
+
+/// An asset that a player plays, with the capture times of the asset's frames.
+final class PlayerAsset: Sendable {
+  let asset: Asset
+  private let captureTimes = Mutex<[MediaTime?]?>(nil)
+
+  init(_ asset: Asset) { self.asset = asset }
+
+  /// Returns the capture time of a frame.
+  ///
+  /// The first call reads the file's frame records.
+  func captureTime(ofFrame index: Int) -> MediaTime? {
+    let times = captureTimes.withLock { times in
+      if let times { return times }
+      let read = asset.captureTimes()
+      times = read
+      return read
+    }
+    return times.indices.contains(index) ? times[index] : nil
   }
 }

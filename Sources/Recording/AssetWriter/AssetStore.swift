@@ -83,7 +83,7 @@ final class AssetStore: Sendable {
     self.tags = tags
     state = Mutex(
       State(inputs: inputs.map { InputState(waits: !$0.expectsMediaDataInRealTime) }))
-    var (tracks, queues): ([any AssetTrack], [FrameQueue?]) = ([], [])
+    var (tracks, queues): ([any AssetWriterTrack], [FrameQueue?]) = ([], [])
     for input in inputs {
       do throws(CallFailure) { tracks.append(try input.source.makeTrack()) } catch {
         throw MediaError(recording: error)
@@ -368,7 +368,7 @@ extension AssetStore {
 /// The file contains the samples in the order of their arrival.
 struct AssetMovieWriter: ~Copyable {
   private let file: OpenFile
-  private let tracks: [any AssetTrack]
+  private let tracks: [any AssetWriterTrack]
   private let makeMetadata: () -> [String: String]
   private var movie: FragmentedMovieWriter?
   /// The source time that becomes time zero of the file, in microseconds.
@@ -382,7 +382,7 @@ struct AssetMovieWriter: ~Copyable {
 
   /// Creates a writer; the first of its tracks must be a video track.
   init(
-    into file: OpenFile, tracks: [any AssetTrack],
+    into file: OpenFile, tracks: [any AssetWriterTrack],
     makeMetadata: @escaping () -> [String: String]
   ) {
     self.file = file

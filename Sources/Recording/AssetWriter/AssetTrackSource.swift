@@ -61,7 +61,7 @@ enum AssetTrackSource: Sendable {
         guard (8_000...384_000).contains(format.sampleRate) else {
           throw CallFailure("store", "audio of \(format.sampleRate) Hz", code: -22)
         }
-        _ = try AudioBlockEncoder(
+        _ = try TakeAudioEncoder(
           codec: codec, sampleRate: format.sampleRate, channelCount: format.channelCount)
       case .packets(let packets):
         guard (8_000...384_000).contains(packets.sampleRate),
@@ -92,7 +92,7 @@ enum AssetTrackSource: Sendable {
   /// Creates the track of an input.
   ///
   /// - Throws: `CallFailure` if memory is unavailable.
-  func makeTrack() throws(CallFailure) -> any AssetTrack {
+  func makeTrack() throws(CallFailure) -> any AssetWriterTrack {
     switch self {
     case .video(let video): try VideoAssetTrack(video)
     case .samples(let format, let codec): try SampleAssetTrack(format, codec)

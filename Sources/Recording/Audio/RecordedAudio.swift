@@ -58,7 +58,7 @@ extension RecordedAudio {
     }
     part.startOffset = startOffset.map { max(.zero, $0 - .nanoseconds(start)) }
     part.gaps = gaps.compactMap { gap in
-      let first = AudioTrack.sample(atMicroseconds: gap.time.wholeMicroseconds, rate: rate)
+      let first = TakeAudioTrack.sample(atMicroseconds: gap.time.wholeMicroseconds, rate: rate)
       let lost = (first..<first + gap.sampleCount).clamped(to: samples)
       guard !lost.isEmpty else { return nil }
       var gap = gap

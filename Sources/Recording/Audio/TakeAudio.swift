@@ -5,6 +5,7 @@ import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankSimulatedCameras
 
 /// The source of audio for takes, any number of which may run concurrently.
 struct TakeAudio: Sendable {
@@ -71,7 +72,7 @@ struct TakeAudio: Sendable {
   func rates(_ codec: AudioCodec) -> FileLimits.Audio {
     FileLimits.Audio(
       bytesPerSecond: Int64(channelCount) * (codec == .pcm ? Int64(sampleRate) * 2 : 12_000),
-      packetsPerSecond: Int64(AudioBlockEncoder.packetsPerSecond(atRate: sampleRate)))
+      packetsPerSecond: Int64(TakeAudioEncoder.packetsPerSecond(atRate: sampleRate)))
   }
 
   /// Whether the encoder of a codec supports the audio format.
@@ -151,7 +152,7 @@ private final class AlignedKnownAudio: AlignedAudio {
   init(_ source: any KnownAudio, device: String, originMicroseconds: Int64) {
     reader = source.makeReader()
     (sampleRate, channelCount) = (source.sampleRate, source.channelCount)
-    offset = AudioTrack.sample(atMicroseconds: originMicroseconds, rate: sampleRate)
+    offset = TakeAudioTrack.sample(atMicroseconds: originMicroseconds, rate: sampleRate)
     account.device = device
     account.startOffset = .nanoseconds(
       MediaTime(exactly: max(0, -offset), over: sampleRate)?.wholeNanoseconds ?? 0)

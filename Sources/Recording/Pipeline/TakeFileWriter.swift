@@ -15,7 +15,7 @@ import OvercrankMovieFormat
 struct TakeFileWriter: ~Copyable {
   /// The audio and the metadata values of a closed file that continue in the next file of the take.
   struct Remainder {
-    var audio: AudioTrack.Continuation?
+    var audio: TakeAudioTrack.Continuation?
     var values: PendingValues
   }
 
@@ -32,10 +32,10 @@ struct TakeFileWriter: ~Copyable {
   /// Metadata values that wait until their frames are stored.
   private var values: PendingValues
   /// The state of the audio at the end of the take's previous file, or nil for the first file.
-  private let earlierAudio: AudioTrack.Continuation?
+  private let earlierAudio: TakeAudioTrack.Continuation?
   private var pipeline: (any VideoPipeline)?
   private var movie: FragmentedMovieWriter?
-  private var audioTrack: AudioTrack?
+  private var audioTrack: TakeAudioTrack?
   /// Frame records that were collected before the file had a header.
   ///
   /// They are written to the ledger after the header.
@@ -368,7 +368,7 @@ struct TakeFileWriter: ~Copyable {
         cleanAperture: cleanAperture.map { .init(width: $0.width, height: $0.height) }, path: path)
     ]
     if let audio = configuration.audio {
-      let track = try AudioTrack(
+      let track = try TakeAudioTrack(
         source: audio, codec: configuration.audioCodec, originMicroseconds: first.microseconds,
         after: earlierAudio)
       tracks.append(try track.head(of: path))
@@ -396,7 +396,7 @@ struct TakeFileWriter: ~Copyable {
     // A camera may exceed its nominal rate, so a fragment has space for more frames than expected.
     let frames = Int(min(frameRate.doubleValue, 10_000) / 4)
     let blocks = configuration.audio.map {
-      AudioBlockEncoder.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8
+      TakeAudioEncoder.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8
     }
     var layout = FragmentedMovieWriter.Layout(
       fragmentTicks: 150_000, samplesPerFragment: frames + (blocks ?? 4),

@@ -174,7 +174,7 @@ public final class MovieFileOutput: FrameOutput {
 
   package var takesAudioBlocks: Bool { true }
 
-  package func audioSink(for connection: CaptureConnection) -> (any AudioSink)? {
+  package func audioSink(for connection: CaptureConnection) -> (any AudioBlockSink)? {
     state.withLock { $0.audio }.flatMap { $0.isFeed(of: connection) ? $0 : nil }
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-public import OvercrankCapture
+import OvercrankCapture
 public import OvercrankDeviceDiscovery
 import OvercrankLibAV
 import OvercrankLinuxSystem

@@ -52,9 +52,7 @@ package final class FrameBlender {
     guard let layout = PixelComponents(pixelFormat) else { return nil }
     self.layout = layout
     format = pixelFormat
-    self.width = width
-    self.height = height
-    self.transfer = transfer
+    (self.width, self.height, self.transfer) = (width, height, transfer)
     self.isFullRange = isFullRange
     let codes = 1 << layout.depth
     let steps = 1 << min(layout.depth + 4, 17)

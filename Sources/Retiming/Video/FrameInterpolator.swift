@@ -83,11 +83,9 @@ package final class FrameInterpolator {
       planeCount: Int32(layout.components.count), shiftX: Int32(layout.chromaShift.x),
       shiftY: Int32(layout.chromaShift.y), isFast: isFast ? 1 : 0, isPlain: usesSIMD ? 0 : 1)
     guard layout.depth >= 8, let context = of_create(settings) else { return nil }
-    self.context = context
-    self.layout = layout
+    (self.context, self.layout) = (context, layout)
     format = pixelFormat
-    self.width = width
-    self.height = height
+    (self.width, self.height) = (width, height)
     self.threadCount = max(1, threadCount)
   }
 

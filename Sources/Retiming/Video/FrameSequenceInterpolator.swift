@@ -23,9 +23,7 @@ package final class FrameSequenceInterpolator {
     package var isMixed = false
 
     package init(image: MediaFrame, count: Int64, confidence: Float?, position: Position) {
-      self.image = image
-      self.count = count
-      self.confidence = confidence
+      (self.image, self.count, self.confidence) = (image, count, confidence)
       self.position = position
     }
   }
@@ -71,10 +69,7 @@ package final class FrameSequenceInterpolator {
     package init(
       image: MediaFrame, time: Double, isConnected: Bool, instants: [Double], number: Int = 0
     ) {
-      self.number = number
-      self.image = image
-      self.time = time
-      self.isConnected = isConnected
+      (self.number, self.image, self.time, self.isConnected) = (number, image, time, isConnected)
       self.instants = instants
     }
   }
@@ -107,9 +102,7 @@ package final class FrameSequenceInterpolator {
     _ interpolator: FrameInterpolator, fallback: LowConfidencePolicy = .flow,
     threshold: Float = 0.35
   ) {
-    self.interpolator = interpolator
-    self.fallback = fallback
-    self.threshold = threshold
+    (self.interpolator, self.fallback, self.threshold) = (interpolator, fallback, threshold)
   }
 
   /// Adds the next captured frame.

@@ -42,8 +42,7 @@ public struct OutputFrameGrid: Hashable, Sendable {
     guard !overflow, let count = Int64(exactly: max(1, counted)) else {
       throw MediaError(.notExact, "\(what) exceeds 64 bits")
     }
-    self.rate = rate
-    self.count = count
+    (self.rate, self.count) = (rate, count)
   }
 
   /// Returns the time of an output frame in composition seconds.

@@ -10,8 +10,7 @@ package struct ControlSetting: Hashable, Sendable {
   package let value: ControlValue
 
   package init(_ control: DeviceControl, to value: ControlValue) {
-    self.control = control
-    self.value = value
+    (self.control, self.value) = (control, value)
   }
 }
 

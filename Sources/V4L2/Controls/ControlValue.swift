@@ -2,13 +2,15 @@
 
 import CVideo4Linux
 import OvercrankLinuxSystem
+package import OvercrankRaster
 
 /// The value of a control.
 package enum ControlValue: Hashable, Sendable {
   /// The number of an integer, a boolean or a bitmask, or the index of a menu's item.
   case number(Int64)
   case text(String)
-  case rectangle(ControlRectangle)
+  /// A rectangle in sensor pixels.
+  case rectangle(PixelRect)
   /// The elements of an array, or the width and height of an area.
   case numbers([Int64])
   /// The raw bytes of an unknown compound type.
@@ -19,24 +21,7 @@ package enum ControlValue: Hashable, Sendable {
     guard case .number(let number) = self else { return nil }
     return number
   }
-}
 
-/// A rectangle in sensor pixels.
-package struct ControlRectangle: Hashable, Sendable {
-  package var left: Int32
-  package var top: Int32
-  package var width: UInt32
-  package var height: UInt32
-
-  package init(left: Int32, top: Int32, width: UInt32, height: UInt32) {
-    self.left = left
-    self.top = top
-    self.width = width
-    self.height = height
-  }
-}
-
-extension ControlValue {
   /// Creates a value from memory that the driver filled.
   init(_ memory: UnsafeRawBufferPointer, of control: DeviceControl) {
     /// Reads the memory as integers of one type. An incomplete integer at the end is ignored.
@@ -50,11 +35,7 @@ extension ControlValue {
     switch control.kind {
     case .text: self = .text(SystemFiles.text(memory))
     case .rectangle where memory.count >= MemoryLayout<v4l2_rect>.size && control.elementCount == 1:
-      let rectangle = memory.loadUnaligned(as: v4l2_rect.self)
-      self = .rectangle(
-        ControlRectangle(
-          left: rectangle.left, top: rectangle.top, width: rectangle.width,
-          height: rectangle.height))
+      self = .rectangle(PixelRect(memory.loadUnaligned(as: v4l2_rect.self)))
     case .unsigned8: self = elements(UInt8.self)
     case .unsigned16: self = elements(UInt16.self)
     case .unsigned32, .area: self = elements(UInt32.self)
@@ -82,9 +63,7 @@ extension ControlValue {
       guard !text.utf8.contains(0), Int64(text.utf8.count) <= control.maximum else { return nil }
       return Array(text.utf8) + [0]
     case (.rectangle(let value), .rectangle):
-      let rectangle = v4l2_rect(
-        left: value.left, top: value.top, width: value.width, height: value.height)
-      return withUnsafeBytes(of: rectangle) { Array($0) }
+      return withUnsafeBytes(of: v4l2_rect(value)) { Array($0) }
     case (.numbers(let numbers), .unsigned8): return bytes(numbers, UInt8.self)
     case (.numbers(let numbers), .unsigned16): return bytes(numbers, UInt16.self)
     case (.numbers(let numbers), .unsigned32), (.numbers(let numbers), .area):

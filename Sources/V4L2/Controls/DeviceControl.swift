@@ -103,9 +103,7 @@ package struct DeviceControl: Hashable, Sendable {
     package let number: Int64?
 
     package init(index: Int64, name: String, number: Int64? = nil) {
-      self.index = index
-      self.name = name
-      self.number = number
+      (self.index, self.name, self.number) = (index, name, number)
     }
   }
 
@@ -148,18 +146,9 @@ package struct DeviceControl: Hashable, Sendable {
     step: Int64 = 1, defaultValue: Int64 = 0, flags: Flags = [], menu: [MenuItem] = [],
     elementSize: Int = 4, elementCount: Int = 1, dimensions: [Int] = []
   ) {
-    self.id = id
-    self.name = name
-    self.kind = kind
-    self.minimum = minimum
-    self.maximum = maximum
-    self.step = step
-    self.defaultValue = defaultValue
-    self.flags = flags
-    self.menu = menu
-    self.elementSize = elementSize
-    self.elementCount = elementCount
-    self.dimensions = dimensions
+    (self.id, self.name, self.kind, self.minimum, self.maximum) = (id, name, kind, minimum, maximum)
+    (self.step, self.defaultValue, self.flags, self.menu) = (step, defaultValue, flags, menu)
+    (self.elementSize, self.elementCount, self.dimensions) = (elementSize, elementCount, dimensions)
   }
 
   /// The name in v4l2-ctl spelling: `exposure_time_absolute`.

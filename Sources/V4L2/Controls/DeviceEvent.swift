@@ -100,16 +100,6 @@ extension VideoDevice {
     try CallFailure.check(result == -ENOTTY ? -ENOTSUP : result, .subscribe, path)
   }
 
-  /// Cancels all subscriptions: `VIDIOC_UNSUBSCRIBE_EVENT` with `V4L2_EVENT_ALL`.
-  ///
-  /// - Throws: ``CallFailure`` with the operation `.subscribe`.
-  package borrowing func unsubscribeFromAll() throws(CallFailure) {
-    var subscription = v4l2_event_subscription()
-    subscription.type = UInt32(V4L2_EVENT_ALL)
-    try CallFailure.check(
-      control(CVideo4Linux_VIDIOC_UNSUBSCRIBE_EVENT, &subscription), .subscribe, path)
-  }
-
   /// Returns a pending event, read with one `VIDIOC_DQEVENT`, or nil if there is none or the device
   /// is unplugged.
   borrowing func pendingEvent() -> DeviceEvent? {

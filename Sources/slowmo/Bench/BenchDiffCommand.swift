@@ -58,16 +58,10 @@ struct BenchDiffCommand: ParsableCommand, Verb {
         "\(limit.text): \(limit.key) is \(decimal(found, 3))")
     }
     let document = BenchDiffDocument(old: old, new: new, limits: limits, broken: broken.map(\.text))
-    if common.json {
-      try Output.document(document)
-    } else {
-      for line in document.lines { Output.line(line) }
-    }
+    try Output.print(document, asJSON: common.json)
     return BrokenLimit.report(limits)
   }
-}
 
-extension BenchDiffCommand {
   /// A condition on a number of the new report, such as `drops>0`.
   ///
   /// The command fails if the new report meets the condition.
@@ -95,5 +89,38 @@ extension BenchDiffCommand {
       }
       throw ValidationError("\"\(text)\" is not a limit; write one such as drops>0")
     }
+  }
+}
+
+/// The JSON document of `bench diff`.
+struct BenchDiffDocument: Encodable, TextDocument {
+  struct Change: Encodable {
+    let key: String
+    let old: Double
+    let new: Double
+  }
+
+  let schema = schemaName("bench")
+  let changes: [Change]
+  /// The limits that the new report exceeds, as they were written.
+  let broken: [String]
+  let limits: [BrokenLimit]
+
+  enum CodingKeys: CodingKey { case schema, changes, broken, limits }
+
+  init(old: BenchFigures, new: BenchFigures, limits: [BrokenLimit], broken: [String]) {
+    changes = old.numbers.keys.sorted().compactMap { key in
+      guard let before = old.numbers[key], let after = new.numbers[key] else { return nil }
+      return Change(key: key, old: before, new: after)
+    }
+    (self.limits, self.broken) = (limits, broken)
+  }
+
+  /// The comparison as text lines.
+  var lines: [String] {
+    changes.map { change in
+      let share = change.old == 0 ? "" : "  (\(decimal(change.new / change.old * 100, 1)) %)"
+      return "\(change.key): \(decimal(change.old, 3)) -> \(decimal(change.new, 3))\(share)"
+    } + broken.map { "limit exceeded: \($0)" }
   }
 }

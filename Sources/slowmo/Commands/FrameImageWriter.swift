@@ -64,8 +64,7 @@ struct FrameImageWriter: ~Copyable {
   private var png: PNGWriter
 
   init(_ asset: Asset, appliesRotation: Bool) {
-    self.asset = asset
-    self.appliesRotation = appliesRotation
+    (self.asset, self.appliesRotation) = (asset, appliesRotation)
     exif = MovieExif(tags: asset.metadata)
     png = PNGWriter(appliesRotation: appliesRotation)
   }

@@ -46,11 +46,7 @@ struct InfoCommand: ParsableCommand, Verb {
       return .done
     }
     let document = InfoDocument(asset, of: file, pair)
-    if common.json {
-      try Output.document(document)
-    } else {
-      for line in document.lines { Output.line(line) }
-    }
+    try Output.print(document, asJSON: common.json)
     return .done
   }
 }

@@ -47,7 +47,7 @@ struct MeasureCommand: ParsableCommand, Verb {
     parsing: .unconditionalSingleValue,
     help: "The points in that frame, such as '150,221 192,221'; may be repeated.",
     transform: imagePoints)
-  var points: [[ImagePoint]]
+  var points: [[Point]]
 
   @Option(help: "How far a coordinate may be from the true one, in pixels (95 % interval).")
   var pointError = 1.0
@@ -63,11 +63,7 @@ struct MeasureCommand: ParsableCommand, Verb {
   @Flag(name: [.customShort("y"), .long], help: "Replace files that exist.")
   var overwrite = false
 
-  @Flag(help: "Measure, and write nothing.")
-  var dryRun = false
-
-  @OptionGroup var timing: ClockOptions
-  @OptionGroup var trackChoice: TrackOptions
+  @OptionGroup var measuring: MeasuringOptions
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
@@ -84,14 +80,14 @@ struct MeasureCommand: ParsableCommand, Verb {
   func perform() throws -> ExitStatus {
     try OutputNames.check([csv].compactMap(\.self), inputs: [file])
     if let csv { try Files.refuseExisting(csv, overwrites: overwrite) }
-    let asset = try trackChoice.open(file)
+    let asset = try measuring.trackChoice.open(file)
     Output.notes(of: asset)
     guard let track = asset.videoTrack else {
       throw CommandError(
         .badData, code: "invalid_data", "\(file) has no video", hint: "see slowmo info \(file)")
     }
     let first = points.first?.first
-    let clock = try timing.clock(
+    let clock = try measuring.timing.clock(
       of: asset, x: first.map { Int($0.x) }, y: first.map { Int($0.y) })
     let frames = try zip(at, points).map { expression, points in
       let time = try asset.resolve(expression)
@@ -106,25 +102,25 @@ struct MeasureCommand: ParsableCommand, Verb {
         captureTime: clock.map.captureTime(ofFrame: index), points: points)
     }
     let document = MeasureDocument(
-      file: file, csv: csv, time: MeasuredTime(timing, clock), frames: frames,
+      file: file, csv: csv, time: MeasuredTime(measuring.timing, clock), frames: frames,
       pointUncertainty: pointError, scale: scale,
       framesSynthesized: Output.warnOfSynthesizedFrames(frames.map(\.index), of: asset),
-      notes: asset.notes, dryRun: dryRun)
-    if let csv, !dryRun {
+      notes: asset.notes, dryRun: measuring.dryRun)
+    if let csv, !measuring.dryRun {
       try Files.write(csv, Data(document.table.utf8), overwrites: overwrite)
     }
     if common.json {
       try Output.document(document)
     } else if csv == nil {
       try Output.file([UInt8](document.table.utf8))
-    } else if let csv, csv != standardOutput, !dryRun {
+    } else if let csv, csv != standardOutput, !measuring.dryRun {
       Output.line(csv)
     }
     return .done
   }
 
   /// Throws if a point is outside the frame as it is displayed.
-  private func check(_ point: ImagePoint, in track: VideoTrack) throws {
+  private func check(_ point: Point, in track: VideoTrack) throws {
     let isTurned = track.rotation == 90 || track.rotation == 270
     let (width, height) = isTurned ? (track.height, track.width) : (track.width, track.height)
     guard (0...Double(width)).contains(point.x), (0...Double(height)).contains(point.y) else {
@@ -139,12 +135,12 @@ struct MeasureCommand: ParsableCommand, Verb {
 /// Parses points such as `150,221 192,221.5`.
 ///
 /// Neighboring points must differ, because no line joins equal ones.
-private func imagePoints(_ text: String) throws -> [ImagePoint] {
-  let points = text.split(separator: " ").map { point -> ImagePoint? in
+private func imagePoints(_ text: String) throws -> [Point] {
+  let points = text.split(separator: " ").map { point -> Point? in
     let sides = point.split(separator: ",", omittingEmptySubsequences: false).map { Double($0) }
     guard sides.count == 2, let x = sides[0], let y = sides[1], x.isFinite, y.isFinite
     else { return nil }
-    return ImagePoint(x: x, y: y)
+    return Point(x: x, y: y)
   }
   let known = points.compactMap(\.self)
   guard known.count == points.count, known.count >= 2 else {
@@ -154,4 +150,110 @@ private func imagePoints(_ text: String) throws -> [ImagePoint] {
     throw ValidationError("\(text) names a point twice in a row")
   }
   return known
+}
+
+/// The JSON document of `measure`, and its table.
+struct MeasureDocument: Encodable {
+  /// A frame and the points marked in it.
+  struct Frame {
+    let index: Int
+    let time: MediaTime
+    /// The capture time; nil for a frame of unknown origin.
+    let captureTime: MediaTime?
+    let points: [Point]
+  }
+
+  /// A distance between two points, or an angle at the second of three points.
+  struct Measurement: Encodable {
+    let index: Int
+    let pts: MediaTime
+    let capture: MediaTime?
+    /// The numbers of the points, from 1.
+    let points: [Int]
+    private(set) var pixels: Double?
+    private(set) var pixelsUncertainty: Double?
+    private(set) var meters: Double?
+    private(set) var metersUncertainty: Double?
+    private(set) var degrees: Double?
+    private(set) var degreesUncertainty: Double?
+
+    fileprivate init(
+      _ frame: Frame, _ points: [Int], distance: MeasuredValue, _ scale: LengthScale?
+    ) {
+      (index, pts, self.points) = (frame.index, frame.time, points)
+      capture = frame.captureTime
+      (pixels, pixelsUncertainty) = (distance.value, distance.uncertainty)
+      let length = scale?.meters(of: distance)
+      (meters, metersUncertainty) = (length?.value, length?.uncertainty)
+    }
+
+    fileprivate init(_ frame: Frame, _ points: [Int], angle: MeasuredValue) {
+      (index, pts, self.points) = (frame.index, frame.time, points)
+      capture = frame.captureTime
+      // Two points in one place have no angle.
+      guard angle.value.isFinite else { return }
+      (degrees, degreesUncertainty) = (angle.value, angle.uncertainty)
+    }
+
+    /// The measurement as a line of CSV.
+    fileprivate var line: String {
+      let values = [
+        pixels, pixelsUncertainty, meters, metersUncertainty, degrees, degreesUncertainty,
+      ].map { $0.map { decimal($0, 6) } ?? "" }
+      let names = points.map(String.init).joined(separator: "-")
+      return "\(index),\(pts.wholeNanoseconds),\(names),\(values.joined(separator: ",")),"
+        + (capture.map { "\($0.wholeNanoseconds)" } ?? "")
+    }
+  }
+
+  let schema = schemaName("measure")
+  let file: String
+  let csv: String?
+  let pointUncertaintyPx: Double
+  let metersPerPixel: Double?
+  let clock: CaptureClock.Choice
+  let timeSource: CaptureClock.Source
+  let timeScale: Rational?
+  let timeAssumption: CaptureClock.Assumption?
+  let measurements: [Measurement]
+  /// The number of measured frames that were synthesized and not captured.
+  let framesSynthesized: Int
+  /// The faults of the file that did not prevent reading it.
+  let notes: [String]
+  let dryRun: Bool
+
+  init(
+    file: String, csv: String?, time: MeasuredTime, frames: [Frame], pointUncertainty: Double,
+    scale: LengthScale?, framesSynthesized: Int, notes: [String], dryRun: Bool
+  ) {
+    (self.framesSynthesized, self.notes) = (framesSynthesized, notes)
+    (self.file, self.csv, self.dryRun) = (file, csv, dryRun)
+    (clock, timeSource) = (time.clock, time.timeSource)
+    (timeScale, timeAssumption) = (time.timeScale, time.timeAssumption)
+    pointUncertaintyPx = pointUncertainty
+    metersPerPixel = scale?.metersPerPixel
+    let measuring = ImageMeasurement(pointUncertainty: pointUncertainty)
+    measurements = frames.flatMap { frame in
+      let points = frame.points
+      let distances = (1..<points.count).map {
+        Measurement(
+          frame, [$0, $0 + 1], distance: measuring.distance(from: points[$0 - 1], to: points[$0]),
+          scale)
+      }
+      let angles = (1..<points.count).dropLast().map {
+        Measurement(
+          frame, [$0, $0 + 1, $0 + 2],
+          angle: measuring.angle(at: points[$0], between: points[$0 - 1], and: points[$0 + 1]))
+      }
+      return distances + angles
+    }
+  }
+
+  /// One line of CSV per measured frame, after a header.
+  var table: String {
+    let header =
+      "index,pts_ns,points,pixels,pixels_uncertainty,meters,meters_uncertainty,degrees,"
+      + "degrees_uncertainty,capture_ns"
+    return ([header] + measurements.map(\.line)).map { "\($0)\n" }.joined()
+  }
 }

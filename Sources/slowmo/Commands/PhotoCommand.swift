@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
+public import ArgumentParser
 import Overcrank
 import OvercrankLinuxSystem
+import Synchronization
 
 /// `slowmo photo DEVICE -o FILE`: takes photos from a running camera.
 struct PhotoCommand: ParsableCommand, Verb {
@@ -249,7 +250,7 @@ struct PhotoCommand: ParsableCommand, Verb {
     from input: DeviceInput, into document: inout PhotoDocument
   ) throws -> CommandError? {
     let progress = ProgressReporter(writing.progress)
-    let audio = try AudioSource(named: usesAudio ? nil : "none")
+    let audio = try AudioSourceOption(named: usesAudio ? nil : "none")
     let session = try audio.session(of: input) { progress.warning($0) }
     let photos = PhotoOutput(encoders: OptionalComponents.current.photoEncoders)
     try session.addOutput(photos)
@@ -284,9 +285,7 @@ struct PhotoCommand: ParsableCommand, Verb {
     progress.end(file: nil)
     return problem
   }
-}
 
-extension PhotoCommand {
   /// Returns the library's photo settings for these options.
   func settings() throws -> PhotoSettings {
     var settings = PhotoSettings(format: photoFormat ?? .jpeg)
@@ -366,4 +365,107 @@ extension PhotoCommand {
       photo.isAvailable(for: $0) && $0.width * $0.height == pixels.max()
     }
   }
+}
+
+/// The JSON document of `photo`.
+struct PhotoDocument: Encodable {
+  /// A photo that was written.
+  struct File: Encodable {
+    let file: String
+    let id: Int64
+    let frameIndex: Int64
+    let sequence: UInt32
+    /// The time at which the photo was taken, on the capture clock.
+    let at: MediaTime
+    let shutterLag: MediaTime
+    /// The file name of the Live Photo's movie; nil for other photos.
+    let movie: String?
+
+    init(_ photo: Photo, path: String) {
+      file = path
+      id = photo.uniqueID
+      frameIndex = photo.frameIndex
+      sequence = photo.sequence
+      at = photo.presentationTimeStamp
+      shutterLag = photo.shutterLag
+      movie = photo.livePhotoMovie?.path
+    }
+  }
+
+  private enum CodingKeys: CodingKey { case schema, device, mode, dryRun, files, error }
+
+  let device: String
+  let mode: String
+  let dryRun: Bool
+  var files: [File] = []
+  var problem: CommandError?
+
+  init(device: String, mode: String, dryRun: Bool) {
+    (self.device, self.mode, self.dryRun) = (device, mode, dryRun)
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(schemaName("photo"), forKey: .schema)
+    try container.encode(device, forKey: .device)
+    try container.encode(mode, forKey: .mode)
+    try container.encode(dryRun, forKey: .dryRun)
+    try container.encode(files, forKey: .files)
+    try container.encodeIfPresent(problem.map(ErrorDetails.init), forKey: .error)
+  }
+}
+
+/// Counts photos for their file names, from 1.
+final class PhotoCounter: Sendable {
+  private let count = Atomic<Int64>(0)
+
+  func next() -> Int64 { count.wrappingAdd(1, ordering: .relaxed).newValue }
+}
+
+/// Remembers a first time, from which the times in file names are counted.
+final class FirstTime: Sendable {
+  private let first = Mutex<Int64?>(nil)
+
+  /// Stores the time of the first call; returns this first time in all calls.
+  func of(_ time: Int64) -> Int64 {
+    first.withLock { first in
+      first = first ?? time
+      return first ?? time
+    }
+  }
+}
+
+/// The exposure compensations of `--bracket`: `-2,0,2`.
+struct ExposureBracket {
+  let exposures: [BracketedExposure]
+
+  /// The greatest exposure compensation in EV.
+  private static let limit = 20.0
+
+  init(parsing text: String) throws {
+    exposures = try text.split(separator: ",", omittingEmptySubsequences: false).map { part in
+      guard let bias = Double(part), bias.isFinite, abs(bias) <= Self.limit else {
+        throw ValidationError("\(text) is not a list of EV, such as -2,0,2")
+      }
+      return .automatic(bias: Int64((bias * 1_000).rounded()))
+    }
+  }
+}
+
+extension FlashMode: ExpressibleByArgument {}
+
+/// A tag of `photo --tag`: `Artist=Ada` for Exif, `dc:title=Goal` for XMP.
+struct PhotoTag {
+  let name: String
+  let value: String
+
+  init(parsing text: String) throws {
+    guard let sign = text.firstIndex(of: "="), sign > text.startIndex else {
+      throw ValidationError("\(text.repaired) is not a tag such as Artist=Ada or dc:title=Goal")
+    }
+    name = String(text[..<sign]).repaired
+    value = String(text[text.index(after: sign)...]).repaired
+  }
+
+  var isXMP: Bool { name.contains(":") }
 }

@@ -174,8 +174,10 @@ struct PlayCommand: ParsableCommand, Verb {
   }
 
   func perform() throws -> ExitStatus {
-    let keys = try script.map(ScriptedKey.script)
-    if output == nil, keys?.contains(where: { $0.key == .write }) ?? false {
+    let keys = try script.map {
+      try ScriptLine.script($0, example: "0.5 space") { PlayerKey(rawValue: String($0)) }
+    }
+    if output == nil, keys?.contains(where: { $0.action == .write }) ?? false {
       throw CommandError.usage(
         "the key w has no file to write", hint: "name it: -o edited.otio, or -o edited.mov")
     }
@@ -229,13 +231,11 @@ struct PlayCommand: ParsableCommand, Verb {
     // If no file was written, only the error is reported.
     if let problem, !document.hasFiles { throw problem }
     document.error = problem.map { ErrorDetails($0) }
-    if common.json {
-      try Output.document(document)
-    } else {
-      for line in document.lines { Output.line(line) }
-      if let problem { Output.error(problem) }
+    try Output.print(document, asJSON: common.json)
+    if let problem {
+      if !common.json { Output.error(problem) }
+      return problem.status
     }
-    if let problem { return problem.status }
     return Interrupt.isRequested && keys == nil && !loop ? Interrupt.status : .done
   }
 
@@ -249,5 +249,22 @@ struct PlayCommand: ParsableCommand, Verb {
     }
     try windows.checkDisplay()
     return windows
+  }
+}
+
+/// The choice of whether refreshes between captured frames show the last frame again or a
+/// synthesized frame.
+enum PlaybackSampling: String, CaseIterable, ExpressibleByArgument {
+  case hold
+  case flow
+  case flowFast = "flow-fast"
+
+  /// The sampling method for the player's settings.
+  var sampling: FrameSampling {
+    switch self {
+    case .hold: .hold
+    case .flow: .flow
+    case .flowFast: .flowFast
+    }
   }
 }

@@ -122,11 +122,13 @@ struct PreviewCommand: ParsableCommand, Verb {
     var settings = PreviewRun.Settings()
     settings.aids = PreviewAids(showsFocusPeaking: peaking, showsZebra: zebra)
     settings.duration = duration
-    settings.script = try script.map(ScriptedPreviewInput.script)
+    settings.script = try script.map {
+      try ScriptLine.script($0, example: "0.5 p or 0.5 tap:0.25,0.5", PreviewAction.init)
+    }
     let windows = terminal ? nil : try Self.windows(alternative: "use --terminal")
     let device = try CaptureDevice.named(self.device)
     let format = try device.usableFormat(matching: mode, where: \.isShownAlone)
-    let audio = try AudioSource(named: audio)
+    let audio = try AudioSourceOption(named: audio)
     let input = try DeviceInput(device: device, format: format)
     let session = try audio.session(of: input) { Output.warning($0) }
     let source = try PreviewSource(
@@ -160,13 +162,11 @@ struct PreviewCommand: ParsableCommand, Verb {
       events: run.events, error: problem.map { ErrorDetails($0) })
     // If no file was written, only the error is reported.
     if let problem, !document.hasFiles { throw problem }
-    if common.json {
-      try Output.document(document)
-    } else {
-      for line in document.lines { Output.line(line) }
-      if let problem { Output.error(problem) }
+    try Output.print(document, asJSON: common.json)
+    if let problem {
+      if !common.json { Output.error(problem) }
+      return problem.status
     }
-    if let problem { return problem.status }
     return Interrupt.isRequested && (duration != nil || script != nil) ? Interrupt.status : .done
   }
 

@@ -50,11 +50,7 @@ struct SyncCommand: ParsableCommand, Verb {
   @Flag(name: [.customShort("y"), .long], help: "Replace the output if it exists.")
   var overwrite = false
 
-  @Flag(help: "Measure, and write nothing.")
-  var dryRun = false
-
-  @OptionGroup var timing: ClockOptions
-  @OptionGroup var trackChoice: TrackOptions
+  @OptionGroup var measuring: MeasuringOptions
   @OptionGroup var common: CommonOptions
 
   /// The kinds of event of `--by`.
@@ -74,10 +70,10 @@ struct SyncCommand: ParsableCommand, Verb {
   func perform() throws -> ExitStatus {
     try OutputNames.check([output], inputs: files)
     if let output { try Files.refuseExisting(output, overwrites: overwrite) }
-    let assets = try files.map { path throws(MediaError) in try trackChoice.open(path) }
+    let assets = try files.map { path throws(MediaError) in try measuring.trackChoice.open(path) }
     let notes = Output.notes(of: assets)
     let clocks = try assets.map { asset throws(MediaError) in
-      asset.videoTrack == nil ? nil : try timing.clock(of: asset)
+      asset.videoTrack == nil ? nil : try measuring.timing.clock(of: asset)
     }
     let synchronizer = RecordingSynchronizer(method: by.method, maximumOffset: maxOffset)
     var recordings = [SynchronizedRecording(assets[0], clock: clocks[0])]
@@ -93,18 +89,71 @@ struct SyncCommand: ParsableCommand, Verb {
       let composition = try Composition(synchronizing: recordings)
         .replacingSourcePaths { ProjectPaths.path($0, seenFrom: output) }
       let project = OpenTimelineDocument(composition, name: output.lastPathComponent)
-      if !dryRun {
+      if !measuring.dryRun {
         try Files.write(output, Data(try project.text().utf8), overwrites: overwrite)
       }
     }
     let document = SyncDocument(
-      clock: timing.clock, recordings: zip(files, clocks).map { SyncDocument.Recording($0, $1) },
-      pairs: pairs, output: output, notes: notes, dryRun: dryRun)
-    if common.json {
-      try Output.document(document)
-    } else {
-      for line in document.lines { Output.line(line) }
-    }
+      clock: measuring.timing.clock,
+      recordings: zip(files, clocks).map { SyncDocument.Recording($0, $1) },
+      pairs: pairs, output: output, notes: notes, dryRun: measuring.dryRun)
+    try Output.print(document, asJSON: common.json)
     return .done
   }
+}
+
+/// The JSON document of `sync`.
+struct SyncDocument: Encodable, TextDocument {
+  /// The time offset of one recording to the first recording.
+  struct Pair: Encodable {
+    let a: String
+    let b: String
+    let offset: MediaTime
+    let uncertainty: MediaTime
+    let method: RecordingOffset.Method
+    let confidence: Double
+    let at: MediaTime
+    let driftPpm: Double?
+    let matchCount: Int
+
+    init(_ a: String, _ b: String, _ measured: RecordingOffset) {
+      (self.a, self.b) = (a, b)
+      (offset, uncertainty) = (measured.offset, measured.uncertainty)
+      (method, confidence) = (measured.method, measured.confidence)
+      (at, driftPpm, matchCount) = (measured.time, measured.drift, measured.matchCount)
+    }
+
+    var line: String {
+      let drift = driftPpm.map { ", drift \(decimal($0, 2)) ppm" } ?? ""
+      return "\(b): starts at \(decimal(offset.doubleValue, 6)) s of \(a), "
+        + "± \(decimal(uncertainty.doubleValue * 1e3, 3)) ms (\(method.rawValue), "
+        + "confidence \(decimal(confidence, 2))\(drift))"
+    }
+  }
+
+  /// A recording, and the time in which it was measured.
+  struct Recording: Encodable {
+    let file: String
+    /// Nil without video.
+    let timeSource: CaptureClock.Source?
+    let timeScale: Rational?
+    let timeAssumption: CaptureClock.Assumption?
+
+    init(_ file: String, _ clock: CaptureClock?) {
+      self.file = file
+      (timeSource, timeScale) = (clock?.source, clock?.timeScale)
+      timeAssumption = clock?.assumption
+    }
+  }
+
+  let schema = schemaName("sync")
+  let clock: CaptureClock.Choice
+  let recordings: [Recording]
+  let pairs: [Pair]
+  let output: String?
+  /// The faults of the files that did not prevent reading them, each after the name of its file.
+  let notes: [String]
+  let dryRun: Bool
+
+  var lines: [String] { pairs.map(\.line) + [dryRun ? nil : output].compactMap(\.self) }
 }

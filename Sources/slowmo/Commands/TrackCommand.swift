@@ -59,7 +59,7 @@ struct TrackCommand: ParsableCommand, Verb {
   @Option(
     parsing: .unconditionalSingleValue,
     help: "The object: X,Y,WIDTH,HEIGHT in pixels; may be repeated.", transform: pixelBox)
-  var box: [PixelBox] = []
+  var box: [PixelRect] = []
 
   @Option(
     parsing: .unconditional, help: "End tracking at this time. Default: the end of the movie.",
@@ -86,7 +86,7 @@ struct TrackCommand: ParsableCommand, Verb {
     parsing: .unconditional,
     help: "The point X,Y of the frame where x and y are zero. Default: the left corner.",
     transform: imagePoint)
-  var originPoint: ImagePoint?
+  var originPoint: Point?
 
   @Option(help: "Write one CSV line per frame and object.", completion: .file())
   var csv: String?
@@ -201,23 +201,23 @@ extension ObjectTracker.Method: ExpressibleByArgument {}
 extension ImageAxes.VerticalDirection: ExpressibleByArgument {}
 
 /// Parses a point such as `192,221.5`.
-private func imagePoint(_ text: String) throws -> ImagePoint {
+private func imagePoint(_ text: String) throws -> Point {
   let numbers = text.split(separator: ",", omittingEmptySubsequences: false).map {
     Double($0.filter { $0 != " " })
   }
   guard numbers.count == 2, let x = numbers[0], let y = numbers[1], x.isFinite, y.isFinite,
     abs(x) <= 1e9, abs(y) <= 1e9
   else { throw ValidationError("\(text) is not a point; write it as X,Y") }
-  return ImagePoint(x: x, y: y)
+  return Point(x: x, y: y)
 }
 
 /// Parses a box such as `10,20,48,48`.
-private func pixelBox(_ text: String) throws -> PixelBox {
+private func pixelBox(_ text: String) throws -> PixelRect {
   let numbers = text.split(separator: ",", omittingEmptySubsequences: false).map {
     Int($0.filter { $0 != " " })
   }
   guard numbers.count == 4, let x = numbers[0], let y = numbers[1], let width = numbers[2],
     let height = numbers[3]
   else { throw ValidationError("\(text) is not a box; write it as X,Y,WIDTH,HEIGHT") }
-  return PixelBox(x: x, y: y, width: width, height: height)
+  return PixelRect(x: x, y: y, width: width, height: height)
 }

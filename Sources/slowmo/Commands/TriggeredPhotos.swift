@@ -32,9 +32,7 @@ final class TriggeredPhotos: Sendable {
   init(
     _ output: PhotoOutput, _ settings: PhotoSettings, maximumCount: Int, quietPeriod: MediaTime
   ) {
-    self.output = output
-    self.settings = settings
-    self.maximumCount = maximumCount
+    (self.output, self.settings, self.maximumCount) = (output, settings, maximumCount)
     self.quietPeriod = quietPeriod
   }
 

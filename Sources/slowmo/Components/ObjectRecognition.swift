@@ -82,9 +82,9 @@ package struct RecognizedObject: Sendable {
   /// The duration of the frame.
   package var duration: MediaTime
   /// The left edge, upper edge, width and height, each as a fraction of the frame from 0 to 1.
-  package var bounds: PreviewRect
+  package var bounds: Rect
   /// The corners, in fractions of the frame from 0 to 1.
-  package var corners: [PreviewPoint]
+  package var corners: [Point]
   /// The id of a face; nil for a code.
   package var faceID: Int64?
   /// The clockwise rotation of a face in the image; nil if unknown.
@@ -95,7 +95,7 @@ package struct RecognizedObject: Sendable {
   /// Creates an object.
   package init(
     type: String, text: String?, bytes: [UInt8], frameIndex: Int64, streamStart: MediaTime,
-    time: MediaTime, duration: MediaTime, bounds: PreviewRect, corners: [PreviewPoint],
+    time: MediaTime, duration: MediaTime, bounds: Rect, corners: [Point],
     faceID: Int64?, rollDegrees: Double?, yawDegrees: Double?
   ) {
     (self.type, self.text, self.bytes) = (type, text, bytes)

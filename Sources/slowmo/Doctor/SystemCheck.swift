@@ -14,10 +14,7 @@ struct SystemCheck: Encodable, Equatable {
   enum CodingKeys: CodingKey { case name, ok, found, advice }
 
   init(_ name: String, ok: Bool = true, _ found: String, advice: String? = nil) {
-    self.name = name
-    self.ok = ok
-    self.found = found
-    self.advice = advice
+    (self.name, self.ok, self.found, self.advice) = (name, ok, found, advice)
   }
 }
 
@@ -33,8 +30,7 @@ struct DoctorDocument: Encodable, TextDocument {
   enum CodingKeys: CodingKey { case schema, device, checks, ok, limits }
 
   init(device: String?, checks: [SystemCheck]) {
-    self.device = device
-    self.checks = checks
+    (self.device, self.checks) = (device, checks)
     ok = checks.allSatisfy(\.ok)
     limits = checks.filter { !$0.ok }.map {
       BrokenLimit($0.name, value: .text($0.found), file: nil, "\($0.name): \($0.found)")

@@ -153,9 +153,7 @@ extension SystemState.Device {
       exposure = try? controls.exposureDuration
     }
   }
-}
 
-extension SystemState.Device {
   /// Finds a device by name.
   ///
   /// A device that this user may not open, or that another program uses, is described as well.
@@ -302,9 +300,7 @@ extension SystemState {
         "components", "\(missingPrograms.joined(separator: ", ")) is not installed",
         advice: "sudo apt install ./overcrank-full_*.deb")
   }
-}
 
-extension SystemState {
   /// The results of all checks, ordered by the path of a frame from the camera to the disk.
   var checks: [SystemCheck] {
     [

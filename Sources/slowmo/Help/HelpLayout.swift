@@ -10,8 +10,7 @@ enum HelpLayout {
     let options: [String]
 
     init(_ title: String, _ options: String...) {
-      self.title = title
-      self.options = options
+      (self.title, self.options) = (title, options)
     }
   }
 

@@ -38,8 +38,7 @@ struct BatchDocument: Encodable, TextDocument {
     private(set) var error: ErrorDetails?
 
     init(source: String, file: String) {
-      self.source = source
-      self.file = file
+      (self.source, self.file) = (source, file)
     }
 
     private enum CodingKeys: String, CodingKey {

@@ -5,13 +5,10 @@ import Overcrank
 import OvercrankLinuxSystem
 
 /// The figures of one benchmark.
-protocol BenchReport: Encodable {
-  /// The figures as lines of text.
-  var lines: [String] { get }
-}
+typealias BenchReport = Encodable & TextDocument
 
 /// The JSON document of a benchmark: its figures, and the conditions that they depend on.
-struct BenchDocument: Encodable {
+struct BenchDocument: Encodable, TextDocument {
   private enum CodingKeys: CodingKey {
     case schema, kernel, processor, processorCount, version, libraries, date
   }
@@ -38,15 +35,11 @@ struct BenchDocument: Encodable {
 
   /// Prints the document as JSON or as lines of text.
   func print(_ common: CommonOptions) throws -> ExitStatus {
-    if common.json {
-      try Output.document(self)
-    } else {
-      for line in lines { Output.line(line) }
-    }
+    try Output.print(self, asJSON: common.json)
     return .done
   }
 
-  private var lines: [String] {
+  var lines: [String] {
     let versions = libraries.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
     let processor = Machine.processor ?? "unknown processor"
     return report.lines + [

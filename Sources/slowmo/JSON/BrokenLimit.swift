@@ -53,9 +53,7 @@ struct BrokenLimit: Encodable {
     }
     return limits.isEmpty ? .done : .limitBroken
   }
-}
 
-extension BrokenLimit {
   /// The limits that the timing of a movie does not keep, one for each problem.
   static func all(of audit: TimingAudit, file: String) -> [BrokenLimit] {
     func counted(_ count: Int, _ one: String, _ several: String) -> String {

@@ -30,10 +30,7 @@ struct CommandError: Error {
   var hint: String
 
   init(_ status: ExitStatus, code: String, _ message: String, hint: String) {
-    self.status = status
-    self.code = code
-    self.message = message
-    self.hint = hint
+    (self.status, self.code, self.message, self.hint) = (status, code, message, hint)
   }
 
   /// Creates a usage error, for options that are invalid or conflict.
@@ -114,9 +111,7 @@ struct CommandError: Error {
     default: .internalError
     }
   }
-}
 
-extension CommandError {
   /// Creates a usage error from a message of ArgumentParser, in the wording of all other errors.
   ///
   /// If the message lists the allowed values, they become the hint. If not, the hint names a help

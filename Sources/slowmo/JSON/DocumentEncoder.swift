@@ -235,3 +235,9 @@ private func snakeCase(_ name: String) -> String {
   }
   return result
 }
+
+/// A document that can also be printed as text lines.
+protocol TextDocument {
+  /// The lines of text.
+  var lines: [String] { get }
+}

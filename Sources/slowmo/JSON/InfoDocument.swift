@@ -3,7 +3,7 @@
 import Overcrank
 
 /// The JSON document of `info`.
-struct InfoDocument: Encodable {
+struct InfoDocument: Encodable, TextDocument {
   struct Video: Encodable {
     let codec: String
     let width: Int
@@ -89,28 +89,6 @@ struct InfoDocument: Encodable {
     let endNs: Int64
   }
 
-  /// A mark: a chapter with a title.
-  struct Mark: Encodable {
-    let name: String
-    let atNs: Int64
-    /// The index of the frame on screen at the mark, from 0; nil after the last frame.
-    let frameIndex: Int?
-    /// The capture time of the frame; nil if unknown.
-    let captureNs: Int64?
-
-    enum CodingKeys: CodingKey { case name, atNs, frameIndex, captureNs }
-
-    init(_ mark: Asset.Mark) {
-      (name, atNs, frameIndex) = (mark.name, mark.time.wholeNanoseconds, mark.frameIndex)
-      captureNs = mark.captureTime?.wholeNanoseconds
-    }
-
-    var line: String {
-      let frame = frameIndex.map { ", frame \($0)" } ?? ""
-      return "mark: @\(name) at \(decimal(Double(atNs) / 1e9, 6)) s\(frame)"
-    }
-  }
-
   /// The timed metadata tracks.
   struct TimedMetadata: Encodable {
     let count: Int
@@ -158,7 +136,7 @@ struct InfoDocument: Encodable {
   let tracks: [Track]
   let metadata: [String: String]
   let chapters: [Chapter]
-  let marks: [Mark]
+  let marks: [MarkDocument]
   /// The readable part of a truncated file; nil for a complete file.
   let truncation: Truncation?
   /// The faults of the file that did not prevent reading it.
@@ -197,7 +175,7 @@ struct InfoDocument: Encodable {
       Chapter(
         title: chapter.title, startNs: nanoseconds(chapter.start), endNs: nanoseconds(chapter.end))
     }
-    marks = asset.marks.map(Mark.init)
+    marks = asset.marks.map(MarkDocument.init)
     audio = asset.audioTrack.map {
       Audio(
         codec: $0.codec.rawValue, sampleRate: $0.sampleRate, channels: $0.channelCount,
@@ -261,6 +239,34 @@ struct InfoDocument: Encodable {
   }
 }
 
+/// A mark of a movie, or one that was set during playback.
+struct MarkDocument: Encodable {
+  let name: String
+  /// The time in the movie or the composition.
+  let atNs: Int64
+  /// The index of the frame on screen at the mark in its source, from 0; nil after the last frame
+  /// and in a gap.
+  let frameIndex: Int?
+  /// The capture time of this frame; nil if unknown.
+  let captureNs: Int64?
+
+  init(_ mark: Asset.Mark) {
+    (name, atNs, frameIndex) = (mark.name, mark.time.wholeNanoseconds, mark.frameIndex)
+    captureNs = mark.captureTime?.wholeNanoseconds
+  }
+
+  init(_ mark: PlaybackProject.Mark) {
+    (name, atNs) = (mark.name, nanoseconds(mark.time.composition))
+    frameIndex = mark.time.source?.frameIndex
+    captureNs = mark.time.capture?.wholeNanoseconds
+  }
+
+  var line: String {
+    let frame = frameIndex.map { ", frame \($0)" } ?? ""
+    return "mark: @\(name) at \(decimal(Double(atNs) / 1e9, 6)) s\(frame)"
+  }
+}
+
 /// Converts seconds to nanoseconds, rounded and clamped to the range of `Int64`.
 func nanoseconds(_ seconds: Rational) -> Int64 {
   let exact = try? (seconds * 1_000_000_000).rounded(.halfAwayFromZero)
@@ -272,5 +278,65 @@ extension Asset.Truncation {
   var summary: String {
     let stated = statedFrameCount.map { " of \($0)" } ?? ""
     return "\(readableFrameCount)\(stated) frames can be read"
+  }
+}
+
+/// The time map of a movie, as `info` describes it.
+struct TimeMapDocument: Encodable {
+  /// Consecutive frames of one recording that play at one speed, or along one ramp.
+  struct Segment: Encodable {
+    let firstIndex: Int
+    let lastIndex: Int
+    /// The index of the recording; nil for frames of unknown origin.
+    let recording: Int?
+    /// Seconds of capture time per second of the movie; nil where it varies.
+    let timeScale: Rational?
+    /// Whether the recording goes on from the segment before without a cut.
+    let continued: Bool
+  }
+
+  /// A recording from which frames come.
+  struct Recording: Encodable {
+    /// The identity in hexadecimal digits.
+    let id: String
+    /// The origin of its capture times: `recording`, `tag` or `file`.
+    let timeSource: CaptureClock.Source
+    let lossesKnown: Bool
+  }
+
+  let segments: [Segment]
+  let recordings: [Recording]
+
+  init(_ map: TimeMap) {
+    segments = map.segments.map {
+      Segment(
+        firstIndex: $0.frames.lowerBound, lastIndex: $0.frames.upperBound - 1,
+        recording: $0.recording, timeScale: $0.timeScale, continued: $0.isContinued)
+    }
+    recordings = map.recordings.map { recording in
+      let digits = String(recording.identity, radix: 16)
+      let source: CaptureClock.Source =
+        switch recording.basis {
+        case .driver: .recording
+        case .statedRate: .tag
+        case .fileTimes: .file
+        }
+      return Recording(
+        id: String(repeating: "0", count: 16 - digits.count) + digits, timeSource: source,
+        lossesKnown: recording.knowsLosses)
+    }
+  }
+
+  /// The map as a line of text.
+  var line: String {
+    let scales = Set(segments.map(\.timeScale))
+    let speed =
+      scales.count == 1
+      ? (scales.first ?? nil).map { scale in
+        "1 s of the movie shows \(scale.denominator == 1 ? "\(scale.numerator)" : "\(scale)") s"
+      } ?? "at varying speed"
+      : "at several speeds"
+    let count = recordings.count == 1 ? "1 recording" : "\(recordings.count) recordings"
+    return "time map: \(count), \(speed)"
   }
 }

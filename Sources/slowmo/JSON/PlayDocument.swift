@@ -18,26 +18,6 @@ struct PlayDocument: Encodable, TextDocument {
     enum CodingKeys: CodingKey { case atNs, type, detail, positionNs }
   }
 
-  /// A mark that a key has set.
-  struct Mark: Encodable {
-    let name: String
-    /// The composition time of the mark.
-    let atNs: Int64
-    /// The index of the frame in its source, from 0; nil in a gap.
-    let frameIndex: Int?
-    /// The capture time of this frame; nil if unknown.
-    let captureNs: Int64?
-
-    enum CodingKeys: CodingKey { case name, atNs, frameIndex, captureNs }
-
-    init(_ mark: PlaybackProject.Mark) {
-      name = mark.name
-      atNs = nanoseconds(mark.time.composition)
-      frameIndex = mark.time.source?.frameIndex
-      captureNs = mark.time.capture?.wholeNanoseconds
-    }
-  }
-
   /// A clip that was shown beside the first one.
   struct Clip: Encodable {
     let file: String
@@ -72,7 +52,7 @@ struct PlayDocument: Encodable, TextDocument {
   let clock: CaptureClock.Choice
   /// The origin of capture times; nil for a project of several movies, and if they are unknown.
   let timeSource: CaptureClock.Source?
-  let marks: [Mark]
+  let marks: [MarkDocument]
   /// The segments of the composition when playback ended.
   let plan: [SegmentDocument]
   /// The file of `-o`; nil without this option.
@@ -98,7 +78,7 @@ struct PlayDocument: Encodable, TextDocument {
   ) throws {
     (self.clock, self.timeSource) = (clock, timeSource)
     (self.file, self.notes) = (file, notes)
-    marks = project.newMarks.map(Mark.init)
+    marks = project.newMarks.map(MarkDocument.init)
     plan = try player.composition.segments.map(SegmentDocument.init)
     (output, written) = (project.output?.path, project.isWritten)
     duration = player.composition.duration
@@ -151,10 +131,7 @@ struct PlayDocument: Encodable, TextDocument {
     }
     if let synthesized { lines.append("synthesized frames in \(synthesized) refreshes") }
     lines.append(audioRate.map { "audio: \($0) Hz" } ?? "audio: none")
-    lines += marks.map { mark in
-      let frame = mark.frameIndex.map { ", frame \($0)" } ?? ""
-      return "mark: @\(mark.name) at \(decimal(Double(mark.atNs) / 1e9, 6)) s\(frame)"
-    }
+    lines += marks.map(\.line)
     if written, let output { lines.append("written: \(output)") }
     lines += events.filter { $0.type == "screenshot" }.map { "written: \($0.detail ?? "")" }
     lines += events.filter { ["undecodable", "file_failed", "audio_failed"].contains($0.type) }

@@ -5,7 +5,7 @@ import Overcrank
 /// The JSON document of `track`, and its table.
 struct TrackDocument: Encodable {
   /// An object in one frame.
-  struct Point: Encodable {
+  struct Row: Encodable {
     let index: Int
     let pts: MediaTime
     let x: Double?
@@ -53,7 +53,7 @@ struct TrackDocument: Encodable {
     let frameCount: Int
     let foundCount: Int
     let lost: [Lost]
-    let points: [Point]
+    let points: [Row]
   }
 
   /// The axes of all positions.
@@ -117,7 +117,7 @@ struct TrackDocument: Encodable {
         func meters(_ pixels: Double?) -> Double? {
           pixels.flatMap { pixels in scale.map { pixels * $0.metersPerPixel } }
         }
-        return Point(
+        return Row(
           index: point.index, pts: point.time, x: position?.x, y: position?.y,
           uncertaintyPx: point.uncertainty, score: point.score, ambiguous: point.isAmbiguous,
           xM: meters(position?.x), yM: meters(position?.y),

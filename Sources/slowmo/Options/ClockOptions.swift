@@ -74,3 +74,12 @@ struct MeasuredTime {
     timeAssumption = clock.assumption
   }
 }
+
+/// Options of the verbs that measure in movies and can write a file.
+struct MeasuringOptions: ParsableArguments, Sendable {
+  @Flag(help: "Measure, and write nothing.")
+  var dryRun = false
+
+  @OptionGroup var timing: ClockOptions
+  @OptionGroup var trackChoice: TrackOptions
+}

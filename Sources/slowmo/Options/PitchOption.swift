@@ -15,8 +15,7 @@ struct PitchOption: ExpressibleByArgument {
   static let snapping = "\(AudioTimePitchAlgorithm.lowQuality.rawValue):snap"
 
   init(_ algorithm: AudioTimePitchAlgorithm, otherSpeeds: UnsupportedSpeedPolicy = .refused) {
-    self.algorithm = algorithm
-    self.otherSpeeds = otherSpeeds
+    (self.algorithm, self.otherSpeeds) = (algorithm, otherSpeeds)
   }
 
   init?(argument: String) {

@@ -69,9 +69,7 @@ struct ProjectReader {
     }
     return markers
   }
-}
 
-extension ProjectReader {
   /// Reports wrong times and speeds in a project as bad data and not as usage errors.
   static func dataError(_ project: String, _ error: any Error) -> any Error {
     // Errors about a missing or unreadable movie are not caused by the project, so they stay

@@ -194,6 +194,12 @@ enum Output {
     verbatim(String(decoding: data, as: UTF8.self))
   }
 
+  /// Prints a document as JSON, or its lines for people.
+  static func print(_ document: some Encodable & TextDocument, asJSON: Bool) throws {
+    if asJSON { return try self.document(document) }
+    for line in document.lines { self.line(line) }
+  }
+
   /// Encodes a document with ``DocumentEncoder`` and sorts its keys, so that runs compare easily.
   ///
   /// Bytes of file names that are not valid UTF-8 become U+FFFD. Codes and tags may contain any

@@ -55,9 +55,7 @@ enum RecordText {
           ? "" : "; \(capture.ignoredTriggerCount) triggers ignored")
     ]
   }
-}
 
-extension RecordText {
   static func ledgerLine(_ ledger: FrameLedger) -> String {
     "ledger: expected \(ledger.expected) = stored \(ledger.stored) + corrupt \(ledger.corrupt)"
       + " + lost (start \(ledger.lostStart), device \(ledger.lostDevice), "

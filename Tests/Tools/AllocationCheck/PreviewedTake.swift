@@ -6,6 +6,7 @@ import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankPreview
 import OvercrankRecording
 import Synchronization
 

@@ -6,6 +6,7 @@ import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankMediaCore
+import OvercrankRecording
 import OvercrankV4L2
 import TestSupport
 

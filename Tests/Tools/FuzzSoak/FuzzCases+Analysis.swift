@@ -3,6 +3,7 @@
 import OvercrankAnalysis
 import OvercrankAssets
 import OvercrankMediaCore
+import OvercrankRaster
 import TestSupport
 
 extension FuzzCases {
@@ -27,7 +28,7 @@ extension FuzzCases {
       return "offset \(offset.offset)"
     case 1:
       func side() -> Int { [.min, -1, 0, 6, 9, 30, .max].randomElement(using: &random) ?? 0 }
-      let box = PixelBox(
+      let box = PixelRect(
         x: .random(in: -2...100, using: &random), y: .random(in: -2...30, using: &random),
         width: side(), height: side())
       let methods = ObjectTracker.Method.allCases
@@ -76,7 +77,7 @@ extension FuzzCases {
     }
     func value() -> MeasuredValue { MeasuredValue(number(), uncertainty: number().magnitude) }
     let points = (0..<Int.random(in: 2...6, using: &random)).map { _ in
-      ImagePoint(x: number(), y: number())
+      Point(x: number(), y: number())
     }
     let measurement = ImageMeasurement(pointUncertainty: number())
     let scale = LengthScale(pixels: value(), meters: value())

@@ -4,6 +4,7 @@ import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankMediaCore
+import OvercrankRecording
 import OvercrankV4L2
 import Synchronization
 import TestSupport
@@ -29,10 +30,7 @@ struct Take {
     machine.onTruth(log)
     let queue = try FrameQueue(capacity: 8 << 20)
     machine.pace { queue.fillLevel < 0.5 }
-    let input = try DeviceSystem.$calls.withValue(machine) {
-      let camera = try CaptureDevice.named("/dev/fakevideo0")
-      return try DeviceInput(device: camera, format: try camera.fastestFormat())
-    }
+    let input = try machine.input()
     let control = CaptureControl()
     let capture = try CaptureThread.take(
       from: input, limit: CaptureLimit(frameCount: frames), queue: queue, control: control)

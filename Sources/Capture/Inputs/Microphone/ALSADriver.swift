@@ -2,6 +2,7 @@
 
 import Glibc
 import OvercrankALSA
+import OvercrankCameraControls
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 

@@ -58,8 +58,7 @@ package struct SampleStamp: Hashable, Sendable {
   package var nanoseconds: Int64
 
   package init(sample: Int, nanoseconds: Int64) {
-    self.sample = sample
-    self.nanoseconds = nanoseconds
+    (self.sample, self.nanoseconds) = (sample, nanoseconds)
   }
 }
 
@@ -105,7 +104,7 @@ package struct AudioBlock {
 /// A receiver of audio blocks on the capture thread.
 ///
 /// All calls come from the capture thread. Implementations must not block or allocate memory.
-package protocol AudioSink: AnyObject, Sendable {
+package protocol AudioBlockSink: AnyObject, Sendable {
   /// Whether the sink has space for the next block.
   ///
   /// Called only for drivers that wait for consumers.
@@ -118,6 +117,6 @@ package protocol AudioSink: AnyObject, Sendable {
   func end()
 }
 
-extension AudioSink {
+extension AudioBlockSink {
   package var hasSpace: Bool { true }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankALSA
+import OvercrankCameraControls
 public import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import Synchronization

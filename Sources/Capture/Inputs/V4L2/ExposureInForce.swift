@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaCore
+import OvercrankCameraControls
+package import OvercrankMediaCore
 import OvercrankV4L2
 
 /// The current values of the camera settings that Exif metadata describes, such as exposure time,
@@ -64,7 +65,7 @@ package struct ExposureInForce: Hashable, Sendable {
   }
 
   /// The manual exposure duration, or nil if exposure is automatic.
-  var duration: MediaTime? {
+  package var duration: MediaTime? {
     guard isByHand == true, let time else { return nil }
     return CameraControls.duration(Int64(time))
   }

@@ -78,9 +78,7 @@ struct TransientTimeMap {
   private var previous: Transient?
 
   init(_ base: SpeedMap, _ extent: Extent, bounds: Range<Double>) {
-    self.base = base
-    self.extent = extent
-    self.bounds = bounds
+    (self.base, self.extent, self.bounds) = (base, extent, bounds)
   }
 
   /// Adds the next onset; the weaker it is, the shorter its 1:1 section.

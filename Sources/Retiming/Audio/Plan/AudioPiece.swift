@@ -80,9 +80,7 @@ struct AudioPiece: Hashable, Sendable {
     return try ((breakpoint?.source ?? position) + speed.fraction * distance)
       .exact("a position in the source")
   }
-}
 
-extension AudioPiece {
   /// Joins a piece and its successor without a click.
   ///
   /// If the source continues and the algorithm can continue the source, the pieces meet at the same

@@ -77,9 +77,7 @@ public struct AudioRetimer: Hashable, Sendable {
         "audio of \(channelCount) channels cannot be retimed; the range is 1 to "
           + "\(Self.channelCounts.upperBound)")
     }
-    self.algorithm = algorithm
-    self.sampleRate = sampleRate
-    self.channelCount = channelCount
+    (self.algorithm, self.sampleRate, self.channelCount) = (algorithm, sampleRate, channelCount)
     self.otherSpeeds = otherSpeeds
   }
 

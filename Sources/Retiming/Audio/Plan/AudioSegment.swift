@@ -16,8 +16,7 @@ public struct AudioSegment: Hashable, Sendable {
 
     /// Creates a source identifier.
     public init(id: Int = 0, isReversed: Bool = false) {
-      self.id = id
-      self.isReversed = isReversed
+      (self.id, self.isReversed) = (id, isReversed)
     }
   }
 
@@ -28,8 +27,7 @@ public struct AudioSegment: Hashable, Sendable {
 
   /// Creates a segment.
   public init(_ mapping: PlaybackMapping, of source: Source = Source()) {
-    self.mapping = mapping
-    self.source = source
+    (self.mapping, self.source) = (mapping, source)
   }
 }
 

@@ -36,8 +36,7 @@ package final class AudioStream {
 
     /// Creates a part.
     package init(_ samples: Range<Int64>, _ content: Content) {
-      self.samples = samples
-      self.content = content
+      (self.samples, self.content) = (samples, content)
     }
   }
 

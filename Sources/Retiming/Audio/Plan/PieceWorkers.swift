@@ -25,8 +25,7 @@ struct PieceWorkers {
 
   /// Prepares the workers for the pieces of a plan; at most `limit` run at once.
   init(_ pieces: [AudioPiece], retimer: AudioRetimer, limit: Int) {
-    self.retimer = retimer
-    self.limit = limit
+    (self.retimer, self.limit) = (retimer, limit)
     // Only retimed pieces get a worker, because copies and silence cost little. A single retimed
     // piece gets no worker, because nothing else would be rendered at the same time.
     let costly = pieces.enumerated().filter { $0.element.content == .retimed }

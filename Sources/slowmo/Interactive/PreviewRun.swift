@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Overcrank
+
+/// A running preview: shows frames, and performs the keys of a script or a view.
+///
+/// Only the main thread uses it.
+final class PreviewRun {
+  /// The overlays, the duration and the script of a preview.
+  struct Settings {
+    var aids = PreviewAids()
+    var showsHistogram = false
+    /// The longest duration of the preview; nil for no limit.
+    var duration: MediaTime?
+    /// The keys of a script; its last key ends the preview.
+    ///
+    /// Nil without a script.
+    var script: [ScriptLine<PreviewAction>]?
+    /// Returns the levels of the audio channels.
+    var levels: () -> [AudioLevel] = { [] }
+    /// Returns the state of the recording; nil without a recording.
+    var recording: (() -> PreviewStatus.Recording)?
+    /// Returns true when the preview should end.
+    var isOver: () -> Bool = { false }
+  }
+
+  let source: PreviewSource
+  private let view: any PreviewView
+  private let device: CaptureDevice
+  private let photos: PreviewPhotos
+  private var settings: Settings
+  private let clock = MonotonicHostClock()
+  private let start: MediaTime
+  /// The time at which the first frame arrived; nil before that.
+  ///
+  /// The script's times count from there.
+  private var scriptStart: MediaTime?
+  private var controls: CameraControls?
+  private(set) var events: [PreviewDocument.Event] = []
+
+  private var content = PreviewContent()
+  /// The frame on screen.
+  ///
+  /// Its memory is reused once another frame is shown.
+  private var frame: PreviewFrame?
+  private var geometry: PreviewGeometry?
+  private var status = PreviewStatus()
+  private var first: PreviewArrivals?
+  /// The counts of frames and recorded bytes about a second ago, from which rates are computed.
+  private var measured: (arrivals: PreviewArrivals, bytes: Int64, time: MediaTime)?
+  private var drawn: MediaTime
+  private var message = ""
+  private var messageEnd: MediaTime
+  private var focusEnd: MediaTime
+  private var blinkEnd: MediaTime
+
+  /// The shortest time between two images.
+  ///
+  /// It is less than the period at 60 fps, so that frames of such a camera never wait.
+  private static let period = Rational(1, over: 80)
+  /// The time after which text and meters are drawn again, even without a new image.
+  private static let textPeriod = Rational(1, over: 10)
+
+  init(
+    _ source: PreviewSource, in session: CaptureSession, of device: CaptureDevice,
+    view: any PreviewView, settings: Settings
+  ) {
+    (self.source, self.view, self.device, self.settings) = (source, view, device, settings)
+    photos = PreviewPhotos(session)
+    start = clock.now
+    (drawn, messageEnd, focusEnd, blinkEnd) = (start, start, start, start)
+  }
+
+  /// The rate of all frames that arrived, in frames per second; nil if unknown.
+  var measuredFrameRate: Rational? { first.flatMap { source.arrivals.exactFrameRate(since: $0) } }
+
+  /// Shows the camera until a signal, a key, or the end of the script or of the duration.
+  func show() throws {
+    let end = settings.duration.map { after(start, $0.seconds) }
+    var next = 0
+    while !Interrupt.isRequested, !settings.isOver() {
+      let now = clock.now
+      if let end, now >= end { break }
+      guard let inputs = view.takeInput() else { break }
+      for input in inputs {
+        switch input {
+        case .key(let name):
+          guard let key = PreviewKey(rawValue: name == "escape" ? "q" : name) else { continue }
+          guard try press(key) else { return try finishPhotos() }
+        case .tap(let point): tap(point)
+        }
+      }
+      if let script = settings.script {
+        // The times of a script count from the first frame, however long the camera takes to
+        // deliver it.
+        if scriptStart == nil, source.arrivals.frameCount > 0 { scriptStart = now }
+        while let scriptStart, next < script.count,
+          now >= after(scriptStart, Self.seconds(script[next].time))
+        {
+          guard try perform(script[next].action) else { return try finishPhotos() }
+          next += 1
+        }
+        if next >= script.count { break }
+      }
+      try collectPhotos()
+      try refresh(now)
+      if view.isReady, geometry != nil, now - drawn >= Self.period {
+        source.waitForFrame()
+      } else {
+        clock.sleep(until: after(now, Rational(1, over: 1_000)))
+      }
+    }
+    try finishPhotos()
+  }
+
+  private static func seconds(_ nanoseconds: Int64) -> Rational {
+    Rational(Int128(nanoseconds), over: 1_000_000_000)
+  }
+
+  private func after(_ time: MediaTime, _ seconds: Rational) -> MediaTime {
+    MediaTime(nanoseconds: nanoseconds(time.seconds + seconds))
+  }
+
+  // MARK: Images
+
+  private func refresh(_ now: MediaTime) throws {
+    guard view.isReady, now - drawn >= Self.period else { return }
+    geometry = source.geometry(width: view.width, height: view.height)
+    if let rect = geometry?.imageRect {
+      content.imageRect = rect
+      if let frame = try wholeFrame(fitting: rect, at: now) { show(frame) }
+    }
+    guard content.isNewImage || now - drawn >= Self.textPeriod else { return }
+    updateText(now)
+    try view.present(content)
+    content.isNewImage = false
+    drawn = now
+  }
+
+  /// Returns the new frame to show; nil if there is no new frame or if it is damaged.
+  ///
+  /// A damaged frame is counted in the ledger and not shown.
+  private func wholeFrame(
+    fitting rect: Rect, at time: MediaTime
+  ) throws(MediaError) -> PreviewFrame? {
+    do throws(MediaError) { return try source.nextFrame(fitting: rect, at: time) } catch {
+      if error.code == .invalidData { return nil }
+      throw error
+    }
+  }
+
+  private func show(_ frame: PreviewFrame) {
+    var image = frame.image
+    content.histogram = settings.showsHistogram ? LumaHistogram(image) : nil
+    settings.aids.apply(to: &image)
+    content.image = image
+    content.isNewImage = true
+    self.frame = frame
+    status.exposureDuration = frame.exposureDuration
+  }
+
+  private func updateText(_ now: MediaTime) {
+    let arrivals = source.arrivals
+    if first == nil, arrivals.frameCount > 0 { first = arrivals }
+    let recording = settings.recording?()
+    if let before = measured {
+      let elapsed = now - before.time
+      if elapsed >= Rational(1) {
+        status.frameRate = arrivals.frameRate(since: before.arrivals)
+        status.bytesPerSecond =
+          Double((recording?.bytes ?? 0) - before.bytes) / elapsed.doubleValue
+        measured = (arrivals, recording?.bytes ?? 0, now)
+      }
+    } else if arrivals.frameCount > 0 {
+      measured = (arrivals, recording?.bytes ?? 0, now)
+    }
+    status.lost = source.missingCount
+    status.recording = recording
+    status.histogram = content.histogram
+    (status.delay, status.speed) = (source.delay, source.speed)
+    let levels = settings.levels()
+    status.peakDBFS = levels.map(\.peakDBFS).max()
+    if content.meters.count != levels.count {
+      content.meters = Array(repeating: LevelMeterDisplay(), count: levels.count)
+    }
+    for (channel, level) in levels.enumerated() {
+      content.meters[channel].update(peakDBFS: level.peakDBFS, at: now)
+    }
+    content.status = now < messageEnd ? message : status.text
+    content.isBlinking = now < blinkEnd
+    if now >= focusEnd { content.focusPoint = nil }
+  }
+
+  // MARK: Input
+
+  private func note(_ type: String, _ detail: String) {
+    events.append(
+      PreviewDocument.Event(atNs: nanoseconds(clock.now - start), type: type, detail: detail))
+  }
+
+  private func report(_ text: String) {
+    message = text
+    messageEnd = after(clock.now, Rational(2))
+  }
+
+  private func perform(_ action: PreviewAction) throws -> Bool {
+    switch action {
+    case .key(let key): return try press(key)
+    case .tap(let x, let y):
+      tap(Point(x: x * Double(view.width), y: y * Double(view.height)))
+      return true
+    }
+  }
+
+  /// Performs the action of a key.
+  ///
+  /// - Returns: False for the key that ends the preview.
+  private func press(_ key: PreviewKey) throws -> Bool {
+    note("key", key.rawValue)
+    switch key {
+    case .quit: return false
+    case .peaking: settings.aids.showsFocusPeaking.toggle()
+    case .zebra: settings.aids.showsZebra.toggle()
+    case .histogram: settings.showsHistogram.toggle()
+    case .mirror: try source.setMirrored(!source.isMirrored)
+    case .gravity:
+      let all = PreviewGravity.allCases
+      let index = all.firstIndex(of: source.gravity) ?? 0
+      source.gravity = all[(index + 1) % all.count]
+      report(source.gravity.rawValue)
+    case .longerDelay: try changeDelay(by: 1)
+    case .shorterDelay: try changeDelay(by: -1)
+    case .slower: try changeSpeed { $0 / 2 }
+    case .faster: try changeSpeed { $0 * 2 }
+    case .resetClipping:
+      for channel in content.meters.indices { content.meters[channel].resetClipping() }
+    case .photo: takePhoto()
+    case .windowScreenshot:
+      try write("screenshot", stem: "preview-window", extension: "png") { () throws(MediaError) in
+        try view.pngData()
+      }
+    }
+    return true
+  }
+
+  private func changeDelay(by seconds: Rational) throws {
+    let wanted = max(.zero, source.delay.seconds + seconds)
+    try setDelay(MediaTime(nanoseconds: nanoseconds(wanted)), source.speed)
+    report("delay \(decimal(source.delay.doubleValue, 1)) s")
+  }
+
+  private func setDelay(_ delay: MediaTime, _ speed: Speed) throws {
+    // A new output counts frames from zero, so the rates are measured anew.
+    if try source.setDelay(delay, speed: speed) { (first, measured) = (nil, nil) }
+  }
+
+  /// Changes the speed of a delayed image; 1/32 is the lowest.
+  private func changeSpeed(_ body: (Rational) -> Rational) throws {
+    guard source.delay > .zero else { return report("a slower image needs a delay") }
+    let wanted = min(1, max(Rational(1, over: 32), body(source.speed.fraction)))
+    try setDelay(source.delay, Speed(wanted))
+    report("speed \(source.speed)")
+  }
+
+  /// Sets the point of interest for focus and exposure from a point of the view.
+  private func tap(_ point: Point) {
+    let geometry = self.geometry ?? source.geometry(width: view.width, height: view.height)
+    guard let target = geometry?.devicePoint(fromViewPoint: point), (0...1).contains(target.x),
+      (0...1).contains(target.y)
+    else { return }
+    let text = "\(decimal(target.x, 4)),\(decimal(target.y, 4))"
+    note("tap", text)
+    content.focusPoint = point
+    focusEnd = after(clock.now, Rational(1))
+    do throws(MediaError) {
+      if self.controls == nil { self.controls = try CameraControls(device: device) }
+      guard let controls else { return }
+      var changed: [String] = []
+      if controls.isFocusPointOfInterestSupported {
+        try controls.setFocusPointOfInterest(target)
+        changed.append("focus")
+      }
+      if controls.isExposurePointOfInterestSupported {
+        try controls.setExposurePointOfInterest(target)
+        changed.append("exposure")
+      }
+      report(
+        changed.isEmpty
+          ? "the camera has no region of interest"
+          : "\(changed.joined(separator: " and ")) at \(text)")
+    } catch { report(error.message) }
+  }
+
+  // MARK: Photos
+
+  private func takePhoto() {
+    do throws(MediaError) {
+      try photos.take()
+      blinkEnd = after(clock.now, Rational(1, over: 8))
+    } catch {
+      reportFailure(error)
+    }
+  }
+
+  private func collectPhotos() throws {
+    for result in photos.finished() {
+      switch result {
+      case .success(let data): try write("photo", stem: "preview", extension: "jpg") { data }
+      case .failure(let error): reportFailure(error)
+      }
+    }
+  }
+
+  /// Writes a file under the next unused name, and logs it as an event.
+  ///
+  /// - Throws: With a script, the error of a file that cannot be written. Without a script, the
+  ///   error is only shown.
+  private func write(
+    _ type: String, stem: String, extension: String, _ data: () throws(MediaError) -> [UInt8]?
+  ) throws(MediaError) {
+    do throws(MediaError) {
+      guard let data = try data() else { return }
+      let name = try NumberedFile.write(data, prefix: "\(stem)-", extension: `extension`)
+      note(type, name)
+      report("written: \(name)")
+    } catch {
+      reportFailure(error)
+      if settings.script != nil { throw error }
+    }
+  }
+
+  private func reportFailure(_ error: MediaError) {
+    note("failed", error.message)
+    report(error.message)
+  }
+
+  /// Waits until the requested photos are finished.
+  private func finishPhotos() throws {
+    while photos.pendingCount > 0, !Interrupt.isRequested {
+      try collectPhotos()
+      clock.sleep(until: after(clock.now, Rational(1, over: 100)))
+    }
+  }
+}
