@@ -105,7 +105,7 @@ struct PhotoCommand: ParsableCommand, Verb {
 
   @Flag(
     help: """
-      Take a Live Photo: a photo with a movie of 3 s around it, with the camera's own audio.
+      Take a Live Photo: a photo with a movie of 3 s around it. The movie has the camera's own audio.
       """)
   var live = false
 
