@@ -178,11 +178,31 @@ struct AdjustmentReading {
     isFocusing == nil && focus == nil && exposure == nil && whiteBalance == nil
   }
 
-  /// Replaces values with those of events, which are newer than what the driver read itself.
-  mutating func apply(_ values: [ControlID: Int64]) {
-    focus = focus.map { values[.focus] ?? $0 }
-    exposure = exposure.map { values[.exposureTime] ?? $0 }
-    whiteBalance = whiteBalance.map { values[.whiteBalanceTemperature] ?? $0 }
+  /// The controls of the values that an event can report as well.
+  fileprivate static var reportedControls: [(ControlID, WritableKeyPath<Self, Int64?>)] {
+    [(.focus, \.focus), (.exposureTime, \.exposure), (.whiteBalanceTemperature, \.whiteBalance)]
+  }
+}
+
+/// The values of control events, which are newer than what a driver keeps.
+///
+/// An event counts until the driver's own value changes.
+struct ReportedValues {
+  private var values: [ControlID: (reported: Int64, own: Int64?)] = [:]
+
+  mutating func note(_ value: Int64, of control: ControlID) { values[control] = (value, nil) }
+
+  /// Replaces the values of a reading.
+  mutating func replace(in reading: inout AdjustmentReading) {
+    for (control, value) in AdjustmentReading.reportedControls {
+      guard let own = reading[keyPath: value], let noted = values[control] else { continue }
+      if noted.own ?? own == own {
+        values[control] = (noted.reported, own)
+        reading[keyPath: value] = noted.reported
+      } else {
+        values[control] = nil
+      }
+    }
   }
 }
 
@@ -259,18 +279,18 @@ private final class AdjustmentWatch: Sendable {
 
   func run() {
     var detector = AdjustmentDetector()
-    var reported: [ControlID: Int64] = [:]
+    var reported = ReportedValues()
     while !isStopped.load(ordering: .relaxed) {
       do throws(MediaError) {
         let reading = try node.useOwn { device throws(CallFailure) in
           // This call throws if the device is unplugged.
           if case .control(let change) = try device.nextEvent(timeoutMilliseconds: 100)?.kind,
-            change.changesValue
+            change.changesValue, let value = change.value
           {
-            reported[change.id] = change.value
+            reported.note(value, of: change.id)
           }
           var reading = try AdjustmentReading(of: device)
-          reading.apply(reported)
+          reported.replace(in: &reading)
           return reading
         }
         for event in detector.see(reading) { continuation.yield(.success(event)) }

@@ -16,6 +16,10 @@ struct FileAudio: KnownAudio {
   private let path: String
   private let corrections: TimeCorrections?
 
+  /// The rates and the number of channels with which a file can be a camera: memory is reserved for some
+  /// seconds of its audio, and a block lasts 10 ms.
+  private static let (rates, largestChannelCount) = (1_000...768_000, 64)
+
   /// Opens the audio of a file, and returns nil for a file without audio that can be decoded.
   ///
   /// - Parameters:
@@ -24,7 +28,9 @@ struct FileAudio: KnownAudio {
   init?(path: String, corrections: TimeCorrections?) {
     do throws(CallFailure) {
       let decoder = try FileAudioDecoder(path: path, corrections: corrections)
-      guard let block = try decoder.nextBlock(), block.rate > 0 else { return nil }
+      guard let block = try decoder.nextBlock(), Self.rates.contains(block.rate),
+        block.samples.count <= Self.largestChannelCount
+      else { return nil }
       sampleRate = block.rate
       channelCount = block.samples.count
       startMicroseconds = block.time(inUnitsOf: 1_000_000) ?? 0

@@ -87,9 +87,17 @@ struct CameraAdjustmentTests {
   }
 
   @Test func `Events replace the values that a driver keeps`() {
-    var reading = AdjustmentReading(focus: 5, exposure: 157)
-    reading.apply([.exposureTime: 33, .whiteBalanceTemperature: 4_000])
-    #expect(reading.focus == 5 && reading.exposure == 33 && reading.whiteBalance == nil)
+    var events = ReportedValues()
+    events.note(33, of: .exposureTime)
+    events.note(4_000, of: .whiteBalanceTemperature)
+    // The driver reads 160 from the camera in the end, so that the event is out of date.
+    let exposures = ([157, 157, 160, 157] as [Int64]).map { own -> Int64? in
+      var reading = AdjustmentReading(focus: 5, exposure: own)
+      events.replace(in: &reading)
+      #expect(reading.focus == 5 && reading.whiteBalance == nil)
+      return reading.exposure
+    }
+    #expect(exposures == [33, 33, 160, 157])
   }
 
   @Test func `A camera adjustment ends after three equal control readings`() {

@@ -99,6 +99,18 @@ import Testing
     }
   }
 
+  @Test func `A file with an extreme sample rate plays without audio`() throws {
+    let scratch = try Scratch()
+    var recipe = MovieRecipe.constant(240, count: 24)
+    var audio = MovieRecipe.Audio()
+    (audio.codec, audio.sampleRate, audio.sampleCount) = ("pcm_s16le", 50, 5)
+    recipe.audio = audio
+    try recipe.write(to: scratch.file("clip.mov"))
+    let report = try record(
+      "file:\(scratch.file("clip.mov"))", codec: .passthrough, to: scratch.file("take.mov"))
+    #expect(report.ledger.stored == 24 && report.audio == nil)
+  }
+
   @Test(arguments: [VideoOutputSettings.raw, .ffv1, .h264])
   func `Recordings in high definition name their matrix`(
     codec: VideoOutputSettings

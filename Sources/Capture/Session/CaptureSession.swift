@@ -125,6 +125,10 @@ public final class CaptureSession: Sendable {
 
   /// Whether at least one input is running.
   public var isRunning: Bool { core.state.withLock { !$0.running.isEmpty } }
+  /// The inputs that are running.
+  public var runningInputs: [any CaptureInput] {
+    core.state.withLock { $0.running.map { $0.input } }
+  }
   /// Whether no input runs, and at least one waits for its device to return.
   ///
   /// Never true together with ``isRunning``.

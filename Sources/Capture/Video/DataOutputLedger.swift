@@ -31,8 +31,6 @@ public struct DataOutputLedger: Hashable, Sendable {
 }
 
 /// The counters of a data output.
-///
-/// Each counter is written by one thread only.
 package final class DataOutputCounters: Sendable {
   package let offered = Atomic<Int64>(0)
   package let delivered = Atomic<Int64>(0)
@@ -45,10 +43,10 @@ package final class DataOutputCounters: Sendable {
 
   package func note(_ reason: FrameDropReason) {
     switch reason {
-    case .frameWasLate: late.wrappingAdd(1, ordering: .relaxed)
-    case .outOfBuffers: outOfBuffers.wrappingAdd(1, ordering: .relaxed)
-    case .corrupt: corrupt.wrappingAdd(1, ordering: .relaxed)
-    case .tooSoon: tooSoon.wrappingAdd(1, ordering: .relaxed)
+    case .frameWasLate: late.wrappingAdd(1, ordering: .releasing)
+    case .outOfBuffers: outOfBuffers.wrappingAdd(1, ordering: .releasing)
+    case .corrupt: corrupt.wrappingAdd(1, ordering: .releasing)
+    case .tooSoon: tooSoon.wrappingAdd(1, ordering: .releasing)
     }
   }
 
@@ -57,13 +55,13 @@ package final class DataOutputCounters: Sendable {
   /// Frames that are neither delivered nor dropped yet count as waiting.
   package var ledger: DataOutputLedger {
     var ledger = DataOutputLedger()
-    // `delivered` is read before `offered`. A frame is offered before it is delivered, so the
-    // delivered count cannot exceed the offered count.
+    // `offered` is read last. A frame is offered before it is delivered or dropped, so those counts
+    // cannot exceed the offered count.
     ledger.delivered = delivered.load(ordering: .acquiring)
     ledger.dropped = [
-      .frameWasLate: late.load(ordering: .relaxed),
-      .outOfBuffers: outOfBuffers.load(ordering: .relaxed),
-      .corrupt: corrupt.load(ordering: .relaxed), .tooSoon: tooSoon.load(ordering: .relaxed),
+      .frameWasLate: late.load(ordering: .acquiring),
+      .outOfBuffers: outOfBuffers.load(ordering: .acquiring),
+      .corrupt: corrupt.load(ordering: .acquiring), .tooSoon: tooSoon.load(ordering: .acquiring),
     ].filter { $0.value > 0 }
     ledger.offered = offered.load(ordering: .acquiring)
     ledger.waiting = ledger.offered - ledger.delivered - ledger.dropped.values.reduce(0, +)

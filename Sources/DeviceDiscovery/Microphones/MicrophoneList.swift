@@ -32,10 +32,10 @@ extension MicrophoneList {
         continue
       }
       let error = CallFailure(.describe, node.hardwareName, code: -result)
-      // A device that was removed after it was listed is ignored. Other errors become warnings.
+      // A device that was removed after it was listed is ignored. With another error, it is listed by what
+      // the kernel says about it, so that a camera whose microphone fails has one.
       if error.kind == .notFound { continue }
       warnings.append(error.advice)
-      guard error.kind == .noPermission || error.kind == .busy else { continue }
       var device = CaptureDevice(node, .fromKernel(node), identity, directory)
       device.problem = error.description
       device.isForbidden = error.kind == .noPermission

@@ -103,15 +103,17 @@ struct FurtherTracks {
   ///   - assets: The assets that it plays. A track is copied only if each of them has it.
   ///   - container: The container of the output.
   ///   - timescale: The number of ticks per second of the output's video.
-  ///   - copiesAudio: Whether the chosen audio is copied, so that further audio is, too.
+  ///   - chosen: The chosen audio. If it is copied, so is further audio.
   /// - Throws: `MediaError` for times that are out of bounds, `CallFailure` if a source cannot be read.
   init(
     _ track: CompositionTrack, _ assets: [Asset], in container: MovieContainer, timescale: Int32,
-    copiesAudio: Bool
+    audio chosen: AudioExportPlan?
   ) throws {
     copied = assets.map { _ in [] }
     video = assets.first?.videoTrack?.format.index
-    audio = assets.first?.audioTrack?.format.index
+    // The audio of another movie has no references to the tracks of this one.
+    let hasOwnAudio = chosen?.assets.first?.path == assets.first?.path
+    audio = hasOwnAudio ? assets.first?.audioTrack?.format.index : nil
     guard assets.allSatisfy({ !$0.otherTracks.isEmpty }) else {
       (videoReferences, audioReferences) = ([], [])
       return
@@ -122,7 +124,7 @@ struct FurtherTracks {
     }
     (videoReferences, audioReferences) = (references(video), references(audio))
     let candidates = zip(assets, sources).map { asset, source in
-      source.map { Self.candidates(asset, $0, in: container, copiesAudio) } ?? []
+      source.map { Self.candidates(asset, $0, in: container, chosen?.isCopied ?? false) } ?? []
     }
     for (position, first) in (candidates.first ?? []).enumerated() {
       // The same track of each asset: it has the same number among those like it.

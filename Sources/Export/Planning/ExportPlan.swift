@@ -185,8 +185,7 @@ struct ExportPlan {
     }
     if case .copied(let plan, _) = frames, let format = MovieContainer(rawValue: container) {
       furtherTracks = try FurtherTracks(
-        track, assets, in: format, timescale: plan.timescale,
-        copiesAudio: self.audio?.isCopied ?? false)
+        track, assets, in: format, timescale: plan.timescale, audio: self.audio)
     } else {
       furtherTracks = nil
     }

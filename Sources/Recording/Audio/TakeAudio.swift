@@ -147,6 +147,8 @@ private final class AlignedKnownAudio: AlignedAudio {
   /// The index in the known audio of the sample at the first frame of the take.
   private let offset: Int64
   private var takenCount: Int64 = 0
+  /// The samples that were read before they are taken, interleaved.
+  private var rest: [Float] = []
   private(set) var account = RecordedAudio()
 
   init(_ source: any KnownAudio, device: String, originMicroseconds: Int64) {
@@ -167,23 +169,28 @@ private final class AlignedKnownAudio: AlignedAudio {
   func samplesReady(before end: Int64) -> Int64 { end }
 
   func take(_ count: Int) -> [[Float]] {
-    let first = offset + takenCount
-    takenCount += Int64(count)
-    let samples = [Float](unsafeUninitializedCapacity: count * channelCount) { buffer, total in
-      if let start = buffer.baseAddress { reader.read(count, from: first, into: start) }
-      total = count * channelCount
-    }
+    let kept = Array(rest.prefix(count * channelCount))
+    let samples = kept + read(count - kept.count / channelCount)
+    rest.removeFirst(kept.count)
     return (0..<channelCount).map { channel in
       (0..<count).map { samples[$0 * channelCount + channel] }
     }
   }
 
-  func finish(before end: Int64) {
-    // Decoding up to the last sample shows whether the audio ends before it.
-    var last = [Float](repeating: 0, count: channelCount)
-    last.withUnsafeMutableBufferPointer { buffer in
-      if let start = buffer.baseAddress { reader.read(1, from: offset + end - 1, into: start) }
+  /// Reads the next samples, interleaved.
+  private func read(_ count: Int) -> [Float] {
+    let first = offset + takenCount
+    takenCount += Int64(count)
+    return [Float](unsafeUninitializedCapacity: count * channelCount) { buffer, total in
+      if count > 0, let start = buffer.baseAddress { reader.read(count, from: first, into: start) }
+      total = count * channelCount
     }
+  }
+
+  func finish(before end: Int64) {
+    // The last samples show whether the audio ends before them. A reader that has read them would have to
+    // start again for earlier ones.
+    rest = read(Int(max(0, end - takenCount)))
     guard let known = reader.end.map({ max(0, $0 - offset) }), known < end else { return }
     account.gaps.append(
       RecordedAudioGap(

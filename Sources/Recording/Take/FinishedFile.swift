@@ -124,13 +124,13 @@ struct FinishedFile {
   private func finishFile(_ file: inout MovieFile, _ report: inout RecordingReport) {
     guard let first = timeline.first else { return }
     file.prepareToFinish()
+    let rate = taggedRate(&report)
     do throws(CallFailure) {
       let movie = try RecordedMovie(file.file)
       if report.problem?.code == .diskFull || report.problem?.code == .writeFailed {
         // After a write error, the file may lack frames that were counted as stored.
         report.keep(first: shown(movie.frameCount), of: timeline.storedMicroseconds)
       }
-      let rate = taggedRate(&report)
       let counts = try movie.finish(
         ends: [.at(report.duration.wholeMicroseconds), .at(audioSampleCount)],
         metadata: configuration.tags(

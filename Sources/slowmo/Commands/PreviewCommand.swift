@@ -149,12 +149,18 @@ struct PreviewCommand: ParsableCommand, Verb {
     defer { (view as? TerminalPreview)?.close() }
     try session.startRunning()
     defer { session.stopRunning() }
-    settings.isOver = { !session.isRunning && !session.isInterrupted }
+    // The microphone may outlast the camera.
+    settings.isOver = {
+      !(session.runningInputs + session.interruptedInputs).contains { $0 === input }
+    }
     let run = PreviewRun(source, in: session, of: device, view: view, settings: settings)
     var problem: CommandError?
     do { try run.show() } catch { problem = CommandError(error) }
     (view as? TerminalPreview)?.close()
-    if settings.isOver() { problem = failure.waitForEnd().map { CommandError($0) } ?? problem }
+    if settings.isOver() {
+      session.stopRunning()
+      problem = failure.waitForEnd().map { CommandError($0) } ?? problem
+    }
     let document = PreviewDocument(
       device: device.address, mode: format.id, shown: source.ledger.delivered,
       delay: source.delay, speed: source.speed, measuredFps: run.measuredFrameRate,
