@@ -10,9 +10,9 @@ import re
 import sys
 
 OURS = {
-    "Assets", "Capture", "DeviceDiscovery", "Editing", "Export", "FormatDiscovery",
-    "FrameAccounting", "LibAV", "LinuxSystem", "MediaCore", "MediaTiming", "MovieFormat",
-    "Recording", "Retiming", "V4L2", "ALSA",
+    "ALSA", "Assets", "CameraControls", "Capture", "DeviceDiscovery", "Editing", "Export", "FormatDiscovery",
+    "FrameAccounting", "LibAV", "LinuxSystem", "MediaCore", "MediaTiming", "MovieFormat", "Preview", "Raster",
+    "Recording", "Retiming", "SimulatedCameras", "V4L2",
 }
 MODULE = re.compile(r"\$s(\d+)")
 
