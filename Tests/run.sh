@@ -26,6 +26,8 @@ fi
 . Samples/install-packages.sh
 # shellcheck source=Tests/processor-time.sh
 . Tests/processor-time.sh
+# shellcheck source=Tests/Tools/ForkServer/servers.sh
+. Tests/Tools/ForkServer/servers.sh
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/overcrank
 # The kernel of the emulated machine serves all checkouts.
 export LAB_CACHE=${LAB_CACHE:-$cache/lab}
@@ -128,18 +130,9 @@ step_build() {
 
 step_docs() { python3 Tests/check-docs.py "$programs" --self-test; }
 
-# start_fork_servers DIRECTORY PROGRAM...: from here on, `run` of TestSupport starts these programs faster.
-start_fork_servers() {
-  export FORK_SERVERS=$1
-  Tests/Tools/ForkServer/build.sh "$1"
-  local program
-  for program in "${@:2}"; do
-    FORK_SERVER=$1/${program##*/} LD_PRELOAD=$1/fork-server.so "$program" </dev/null &
-  done
-}
-
 step_units() {
-  start_fork_servers "$work/fork-servers" "$programs/slowmo" ffmpeg ffprobe
+  Tests/Tools/ForkServer/build.sh "$work/fork-server"
+  start_fork_servers "$work/fork-server" "$work/fork-servers" "$programs/slowmo" ffmpeg ffprobe
   # A few at a time: each is by itself what it is beside a thousand others, and cameras keep their pace.
   OTIO_PYTHON=$otio_python "$programs/OvercrankPackageTests.xctest" \
     --testing-library swift-testing --experimental-maximum-parallelization-width 12

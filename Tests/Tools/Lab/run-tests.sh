@@ -27,19 +27,15 @@ mapfile -t tools < <(
 read_before=("$bundle" "$slowmo" "$camera" "${tools[@]}")
 mapfile -t -O "${#read_before[@]}" read_before < <(
   ldd "${read_before[@]}" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p' | sort -u)
-fork_servers=$PWD/.build/fork-servers
-Tests/Tools/ForkServer/build.sh "$fork_servers"
-read_before+=("$fork_servers"/*)
+fork_server=$PWD/.build/fork-server
+Tests/Tools/ForkServer/build.sh "$fork_server"
+read_before+=("$fork_server"/*)
 # Only the tests get the other Mesa; the programs that they call draw nothing.
 mesa=$(Tests/Tools/Lab/fetch-mesa.sh)
 Tests/Tools/Lab/run.sh "cat ${read_before[*]@Q} >/dev/null
   bash Tests/Tools/Lab/selftest-guest.sh '$PWD'
-  export FORK_SERVERS=/tmp/fork-servers
-  mkdir \$FORK_SERVERS
-  cp '$fork_servers/client' \$FORK_SERVERS
-  for program in '$slowmo' ffmpeg ffprobe; do
-    FORK_SERVER=\$FORK_SERVERS/\${program##*/} LD_PRELOAD='$fork_servers/fork-server.so' \$program &
-  done
+  . Tests/Tools/ForkServer/servers.sh
+  start_fork_servers '$fork_server' /tmp/fork-servers '$slowmo' ffmpeg ffprobe
   cp '$camera' /tmp/usb-camera
   export SWT_SWIFT_ERROR_BACKTRACING_ENABLED=0 OVERCRANK_FULL='${OVERCRANK_FULL-}'
   $mesa SLOWMO='$slowmo' USB_CAMERA=/tmp/usb-camera '$bundle' --testing-library swift-testing \
