@@ -18,6 +18,15 @@ struct PeriodTracker {
   ///
   /// The filter and its tolerance of jitter cope with shorter steps.
   private static let coarse = 0.25
+  /// The least shift of the mean interval at which different intervals are reported as rounded.
+  ///
+  /// If it is less, some frames are late.
+  private static let shift = 0.1
+  /// The same for a grid with a window.
+  ///
+  /// At 240 fps and a step of 4 ms, the mean is shifted by a 24th of the step. A late frame at either
+  /// end of the history shifts it by a 127th.
+  private static let shiftInWindow = 0.02
   /// The greatest relative difference between the granted period and that of a working camera.
   private static let crystals = 0.0004
   /// The number of consecutive frames, each at least half a period away from its slot, after which
@@ -60,10 +69,10 @@ struct PeriodTracker {
 
   /// The step of the driver's timestamps in microseconds, or nil if none is apparent.
   var quantum: Double? {
-    window?.quantum
-      ?? TimestampQuantum(history.intervals(), granted: granted).flatMap {
-        $0.isFrequent ? $0.microseconds : nil
-      }
+    let found = TimestampQuantum(history.intervals(), granted: granted)
+    guard let found, !found.isAssumed else { return window?.quantum }
+    guard let window else { return found.meanShift >= Self.shift ? found.microseconds : nil }
+    return found.meanShift >= Self.shiftInWindow ? window.quantum : nil
   }
 
   /// The number of frame periods between two frames according to their sequence numbers.

@@ -13,10 +13,11 @@ struct TimestampQuantum {
   let microseconds: Double
   /// Whether all intervals are equal, so that the step may be a fraction of the interval.
   let isAssumed: Bool
-  /// Whether at least a tenth of the intervals differ by the step from most of them.
+  /// The distance between the mean and the median of the intervals, as a fraction of the step.
   ///
-  /// A few late frames may also differ by multiples of a short step.
-  let isFrequent: Bool
+  /// Rounding makes two intervals of one frame rate, such as 4 and 8 ms. A late frame makes one
+  /// interval longer and the next one shorter, so it does not change the mean.
+  let meanShift: Double
 
   /// The number of intervals without which no step is estimated.
   private static let minimumCount = 12
@@ -47,7 +48,7 @@ struct TimestampQuantum {
     let sorted = intervals.sorted()
     guard let smallest = Self.distances(between: sorted).min() else {
       guard let step = Self.assumed(from: sorted, granted: period) else { return nil }
-      (microseconds, isAssumed, isFrequent) = (step, true, false)
+      (microseconds, isAssumed, meanShift) = (step, true, 0)
       return
     }
     // The step is fitted to all intervals, which must be multiples of it.
@@ -68,7 +69,8 @@ struct TimestampQuantum {
     else { return nil }
     (microseconds, isAssumed) = (step, false)
     let median = Double(sorted[sorted.count / 2])
-    isFrequent = sorted.count { abs(Double($0) - median) > step / 2 } * 10 >= sorted.count
+    let mean = Double(sorted.reduce(0, +)) / Double(sorted.count)
+    meanShift = abs(mean - median) / step
   }
 
   /// Whether intervals that differ by about one period are those of a camera that loses frames or

@@ -106,6 +106,20 @@ struct QuantizedTimestampTests {
     #expect(assigned(take, granted: rate).quantum == nil)
   }
 
+  @Test(arguments: [60.0, 240, 480], [3.0, 2.5, 4])
+  func `Frames that are late have no quantum`(rate: Double, share: Double) {
+    for seed in 0..<20 {
+      var random = SeededGenerator(seed: UInt64(seed))
+      var take = QuantizedCamera(rate: rate, quantum: 1, jitter: 30, count: 900, seed: 9).take()
+      for index in take.readings.indices where Int.random(in: 0..<6, using: &random) == 0 {
+        take.readings[index].microseconds += Int64(1e6 / rate / share)
+      }
+      let (numbers, quantum) = assigned(take, granted: rate)
+      #expect(numbers == take.numbers)
+      #expect(quantum == nil, "seed \(seed)")
+    }
+  }
+
   @Test(arguments: [(120, 30_000), (240, 10_000), (60, 23_000)] as [(Double, Double)])
   func `A pause of the camera is no loss`(rate: Double, pause: Double) {
     var take = QuantizedCamera(rate: rate, quantum: 1, jitter: 50, count: 900, seed: 4).take()
