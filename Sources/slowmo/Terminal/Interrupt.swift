@@ -13,6 +13,8 @@ enum Interrupt {
   private static let received = Atomic<Int32>(0)
   /// Whether signals are left to the program that is about to replace this one.
   private static let isPassedOn = Atomic<Bool>(false)
+  /// Signalled after the thread that waits for signals has stopped; see ``passOn()``.
+  private static let hasPassedOn = DispatchSemaphore(value: 0)
   private static let action = Mutex<(@Sendable () -> Void)?>(nil)
   private static let lastAction = Mutex<(@Sendable () -> Void)?>(nil)
   private static let userAction = Mutex<(@Sendable () -> Void)?>(nil)
@@ -100,14 +102,13 @@ enum Interrupt {
         } else if number <= 0 {
           guard sigwait(&set, &number) == 0 else { continue }
         }
-        if isPassedOn.load(ordering: .sequentiallyConsistent) { leavePending(number) }
+        if isPassedOn.load(ordering: .acquiring) { leavePending(number) }
         guard number != SIGUSR1 else {
           userAction.withLock { $0 }?()
           continue
         }
         let (isFirst, _) = received.compareExchange(
-          expected: 0, desired: number, ordering: .sequentiallyConsistent)
-        if isPassedOn.load(ordering: .sequentiallyConsistent) { leavePending(number) }
+          expected: 0, desired: number, ordering: .acquiringAndReleasing)
         guard isFirst else {
           // SIGHUP means that the terminal was closed. The user did not ask twice, so it does not
           // force the exit.
@@ -130,16 +131,22 @@ enum Interrupt {
   /// Leaves a terminating signal that has arrived, and all further ones, to the program that is
   /// about to replace this one.
   ///
-  /// Call this just before execve(2), which keeps blocked signals pending.
+  /// Call this just before execve(2), which keeps blocked signals pending. Blocks until the thread
+  /// that waits for signals has stopped, because execve(2) would end that thread while it holds a
+  /// signal.
   static func passOn() {
-    isPassedOn.store(true, ordering: .sequentiallyConsistent)
-    let number = received.load(ordering: .sequentiallyConsistent)
+    isPassedOn.store(true, ordering: .releasing)
+    pthread_kill(waitingThread, SIGUSR1)
+    hasPassedOn.wait()
+    let number = received.load(ordering: .acquiring)
     if number != 0 { kill(getpid(), number) }
   }
 
-  /// Sends a signal to the process again, and waits without handling it.
+  /// Sends a terminating signal to the process again, and handles no further ones.
   private static func leavePending(_ number: Int32) -> Never {
-    kill(getpid(), number)
+    // SIGUSR1 only woke this thread. No command has set an action for it yet.
+    if number != SIGUSR1 { kill(getpid(), number) }
+    hasPassedOn.signal()
     while true { pause() }
   }
 
