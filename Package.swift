@@ -101,7 +101,8 @@ let package = Package(
     // Bridges: one owner for each C handle.
     .module("V4L2", on: ["LinuxSystem", "MediaCore", "Raster"], with: ["CVideo4Linux"]),
     .module("ALSA", on: ["LinuxSystem", "MediaCore"], with: ["CALSA"]),
-    .module("LibAV", on: ["LinuxSystem", "MediaCore", "MovieFormat"], with: ["CFFmpeg"]),
+    .module(
+      "LibAV", on: ["LinuxSystem", "MediaCore", "MovieFormat", "Raster"], with: ["CFFmpeg"]),
     .module("TurboJPEG", with: ["CTurboJPEG"]),
 
     // The way of a frame.
@@ -243,7 +244,10 @@ let package = Package(
       ]),
     .testTarget(
       name: "LibAVTests",
-      dependencies: ["OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore", "CFFmpeg"]),
+      dependencies: [
+        "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankRaster",
+        "CFFmpeg",
+      ]),
     .testTarget(
       name: "DeviceDiscoveryTests",
       dependencies: [

@@ -44,6 +44,7 @@ MODULES = {
     "OvercrankALSA": ["CALSA", "OvercrankLinuxSystem", "OvercrankMediaCore"],
     "OvercrankLibAV": [
         "CFFmpeg", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
+        "OvercrankRaster",
     ],
     "OvercrankTurboJPEG": ["CTurboJPEG"],
     "OvercrankDeviceDiscovery": [
