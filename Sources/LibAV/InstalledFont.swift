@@ -113,6 +113,13 @@ package final class InstalledFont: Sendable {
     (0x20..<0x7F).contains(code) || (0xA0...0xFF).contains(code)
   }
 
+  /// A hash of the pixels of all characters of Latin-1, which differs between fonts.
+  package var fingerprint: UInt64 {
+    // The hash function is FNV-1a.
+    mask(of: String(String.UnicodeScalarView(Self.latin)), scale: 4).coverage
+      .reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+  }
+
   // MARK: Drawing
 
   /// The greatest number of stored texts; a window shows fewer at once.
@@ -183,4 +190,12 @@ package final class InstalledFont: Sendable {
       columns: columns, of: alpha + 3, bytesPerRow: frame.bytesPerRow(0), bytesPerPixel: 4,
       scale: scale)
   }
+}
+
+extension InstalledFont: Hashable {
+  package static func == (first: InstalledFont, second: InstalledFont) -> Bool {
+    first.attributes == second.attributes
+  }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(attributes) }
 }
