@@ -94,6 +94,7 @@ package final class InstalledFont: Sendable {
   package func fitting(_ text: String, width: Int, scale: Int) -> String {
     let whole = self.width(of: text, scale: scale)
     guard whole > width else { return text }
+    guard width > 0 else { return "" }
     // All characters that fit if each has the mean width, and then fewer.
     var count = text.count * width / whole
     while count > 2 {
@@ -148,11 +149,15 @@ package final class InstalledFont: Sendable {
   }
 
   /// Draws a text as a whole; the mask ends with the last column that has a covered pixel.
+  ///
+  /// Text beyond 32000 pixels is cut off, because cairo draws no wider images.
   private static func drawn(_ text: String, _ attributes: String, _ scale: Int) -> TextMask {
     let margin = 2 * scale
     // No character is wider than twice its height.
-    let width = margin + (text.unicodeScalars.count + 1) * 2 * fontSize(scale)
-    let line = #"<text x="\#(margin)">"# + SVGImage.escaped(text) + "</text>"
+    let space = 2 * fontSize(scale)
+    let scalars = text.unicodeScalars.prefix(32_000 / space)
+    let width = margin + (scalars.count + 1) * space
+    let line = #"<text x="\#(margin)">"# + SVGImage.escaped(String(scalars)) + "</text>"
     guard let image = image(of: [line], attributes, width: width, scale) else {
       return TextMask(dots: text.unicodeScalars, scale: scale)
     }

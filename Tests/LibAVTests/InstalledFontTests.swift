@@ -79,6 +79,8 @@ struct InstalledFontTests {
       #expect(font.fitting("frame", width: 28, scale: 1) == "fr..")
       #expect(font.fitting("frame", width: 5, scale: 1).isEmpty)
     }
+    #expect(font.fitting("", width: -1, scale: 1).isEmpty)
+    #expect(font.width(of: String(repeating: "跳", count: 5_000), scale: 4) < 32_000)
     let long = "走り幅跳びの撮影"
     let width = font.width(of: long, scale: 2)
     let short = font.fitting(long, width: width / 2, scale: 2)
