@@ -61,7 +61,9 @@ struct BurnInOption: ExpressibleByArgument {
   /// Finds the font, before any output is made.
   ///
   /// - Throws: `MediaError` if the font cannot be drawn.
-  func prepareFont() throws(MediaError) { _ = try namedFont() }
+  func prepareFont() throws(MediaError) {
+    if try namedFont() == nil, !items.isEmpty { Output.noteMissingFont() }
+  }
 
   private func namedFont() throws(MediaError) -> BurnInFont? {
     guard let font else { return nil }
