@@ -233,6 +233,8 @@ public final class DelayedVideoPreview: FrameOutput {
       recordCount: Int(min(frames * 2, 1e7)) + 1_024)
   }
 
+  package var isPreview: Bool { true }
+
   package func canTransform(_ format: FormatDescription) -> Bool { format.isConvertible }
 
   package func didJoin(_ session: CaptureSession?) {

@@ -126,6 +126,8 @@ public final class VideoPreview: FrameOutput {
     }
   }
 
+  package var isPreview: Bool { true }
+
   package func canTransform(_ format: FormatDescription) -> Bool { format.isConvertible }
 
   package func didJoin(_ session: CaptureSession?) { core.didJoin(session) }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankDeviceDiscovery
 package import OvercrankLibAV
 import OvercrankMediaCore
 import Synchronization
@@ -19,11 +20,21 @@ package final class ConnectionGeometry: Sendable {
 
   let settings = Mutex(Settings())
   private let camera: CameraGeometry?
+  private struct Following {
+    weak var coordinator: CaptureDevice.RotationCoordinator?
+  }
+  private let following = Mutex(Following())
   /// The requested rotation and mirroring, as ``FrameRotation/bits``.
   private let wantedBits = Atomic<UInt8>(0)
   private let hasOwnFactor = Atomic<Bool>(false)
 
   init(_ camera: CameraGeometry?) { self.camera = camera }
+
+  /// The coordinator that sets the rotation, or nil.
+  var coordinator: CaptureDevice.RotationCoordinator? {
+    get { following.withLock { $0.coordinator } }
+    set { following.withLock { $0.coordinator = newValue } }
+  }
 
   /// Changes the rotation, mirroring, zoom and stabilization of the connection.
   func change(_ body: (inout Settings) -> Void) {

@@ -31,6 +31,13 @@ extension CaptureDevice {
     private struct State {
       var deviceAngle = 0
       var interfaceAngle = 0
+      var followers: [Follower] = []
+    }
+
+    /// A connection that the coordinator rotates.
+    private struct Follower {
+      weak var geometry: ConnectionGeometry?
+      let isPreview: Bool
     }
 
     /// Creates a coordinator for a device in its normal orientation.
@@ -58,6 +65,7 @@ extension CaptureDevice {
           return (before, captureAngle(angle))
         }
         if before != after { hub.send(after) }
+        rotateFollowers()
       }
     }
 
@@ -67,7 +75,10 @@ extension CaptureDevice {
     /// ``deviceRotationAngle``. Default: 0.
     public var interfaceRotationAngle: Int {
       get { state.withLock { $0.interfaceAngle } }
-      set { state.withLock { $0.interfaceAngle = Self.nearestRightAngle(Double(newValue)) } }
+      set {
+        state.withLock { $0.interfaceAngle = Self.nearestRightAngle(Double(newValue)) }
+        rotateFollowers()
+      }
     }
 
     /// The rotation for ``CaptureConnection/setVideoRotationAngle(_:)`` with which photos and movies
@@ -100,6 +111,30 @@ extension CaptureDevice {
         if difference > 55 { deviceRotationAngle = Self.nearestRightAngle(angle) }
       }
       return true
+    }
+
+    /// Rotates the frames of a connection from now on, as long as the coordinator exists.
+    func follow(_ connection: CaptureConnection) {
+      let geometry = connection.geometry
+      geometry.coordinator = self
+      state.withLock { state in
+        state.followers.removeAll { $0.geometry == nil || $0.geometry === geometry }
+        state.followers.append(Follower(geometry: geometry, isPreview: connection.isPreview))
+      }
+      rotateFollowers()
+    }
+
+    private func rotateFollowers() {
+      let followers = state.withLock { state in
+        state.followers.removeAll { $0.geometry?.coordinator !== self }
+        return state.followers
+      }
+      for follower in followers {
+        let angle =
+          follower.isPreview
+          ? videoRotationAngleForHorizonLevelPreview : videoRotationAngleForHorizonLevelCapture
+        follower.geometry?.change { $0.angle = angle }
+      }
     }
 
     private func captureAngle(_ deviceAngle: Int) -> Int {

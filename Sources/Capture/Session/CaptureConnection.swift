@@ -1,15 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankCameraControls
-import OvercrankDeviceDiscovery
+public import OvercrankDeviceDiscovery
 import OvercrankLibAV
 public import OvercrankMediaCore
 package import Synchronization
 
 /// A connection that carries one media type from an input to an output.
 ///
-/// A session creates a connection for each input and output that match. All calls may come from any
-/// thread, also while frames flow. A call blocks only if its documentation says so.
+/// A session creates a connection for each input and output that match. A program that feeds several
+/// outputs from several inputs adds its own:
+///
+/// ```swift
+/// let session = CaptureSession()
+/// let cameras = try ["synthetic:640x480@240", "synthetic:320x240@120"].map { name in
+///   let camera = try CaptureDevice.named(name)
+///   return try DeviceInput(device: camera, format: camera.fastestFormat())
+/// }
+/// let outputs = [VideoDataOutput(), VideoDataOutput()]
+/// for (camera, output) in zip(cameras, outputs) {
+///   try session.addInputWithNoConnections(camera)
+///   try session.addOutputWithNoConnections(output)
+///   try session.addConnection(CaptureConnection(inputPorts: camera.ports(for: .video), output: output))
+/// }
+/// ```
+///
+/// All calls may come from any thread, also while frames flow. A call blocks only if its
+/// documentation says so.
 public final class CaptureConnection: Sendable {
   /// The source of the frames or audio.
   public let input: any CaptureInput
@@ -24,6 +41,40 @@ public final class CaptureConnection: Sendable {
   init(_ input: any CaptureInput, _ output: any CaptureOutput, _ mediaType: MediaType) {
     (self.input, self.output, self.mediaType) = (input, output, mediaType)
     geometry = ConnectionGeometry((input as? DeviceInput)?.geometry)
+    adjustMirroring()
+  }
+
+  /// Creates a connection, to be added with `CaptureSession.addConnection(_:)`.
+  ///
+  /// - Parameters:
+  ///   - inputPorts: One port of an input. A movie with audio needs one connection for each port.
+  ///   - output: The destination. It is not kept alive.
+  /// - Throws: `MediaError` with `.badConfiguration` for no port or several.
+  public convenience init(
+    inputPorts: [InputPort], output: any CaptureOutput
+  ) throws(MediaError) {
+    guard let port = inputPorts.first, inputPorts.count == 1 else {
+      throw MediaError(
+        .badConfiguration, "a connection carries one port, not \(inputPorts.count)",
+        recovery: "create a connection for each port")
+    }
+    self.init(port.input, output, port.mediaType)
+  }
+
+  /// The port that the connection reads, as the only element.
+  ///
+  /// Empty if the input has lost the port.
+  public var inputPorts: [InputPort] { input.ports(for: mediaType) }
+
+  /// Takes over the settings of a connection that this one replaces, as far as the output can apply
+  /// them to this camera.
+  func takeSettings(of former: CaptureConnection) {
+    isEnabled = former.isEnabled
+    guard canTransform else { return }
+    let settings = former.geometry.settings.withLock { $0 }
+    geometry.change { $0 = settings }
+    adjustMirroring()
+    former.geometry.coordinator?.follow(self)
   }
 
   /// The camera at the input, or nil if the input is not a camera.
@@ -77,7 +128,21 @@ extension CaptureConnection {
       throw notSupported(
         "rotate frames by \(angle) degrees", advice: "choose 0, 90, 180 or 270 degrees")
     }
+    geometry.coordinator = nil
     geometry.change { $0.angle = angle }
+  }
+
+  /// Rotates frames as a coordinator says, now and whenever its device is rotated.
+  ///
+  /// The frames of a preview are then level in the user interface, and all others are level with the
+  /// horizon. ``setVideoRotationAngle(_:)`` ends this.
+  ///
+  /// - Throws: `MediaError` with `.controlNotSupported` if the output cannot rotate the frames.
+  public func follow(_ coordinator: CaptureDevice.RotationCoordinator) throws(MediaError) {
+    guard canTransform else {
+      throw notSupported("rotate frames", advice: "choose another format")
+    }
+    coordinator.follow(self)
   }
 
   /// Whether the connection can mirror frames.
@@ -106,17 +171,24 @@ extension CaptureConnection {
 
   /// Whether the session chooses ``isVideoMirrored``.
   ///
-  /// Default: true. Data outputs and movies are then not mirrored, which is also the rule of
-  /// AVFoundation for a front camera.
+  /// Default: true. A preview of a front camera is then mirrored, and all other outputs are not. This
+  /// is also the rule of AVFoundation.
   public var automaticallyAdjustsVideoMirroring: Bool {
     get { geometry.settings.withLock { $0.adjustsMirroring } }
     set {
-      geometry.change { settings in
-        settings.adjustsMirroring = newValue
-        if newValue { settings.isMirrored = false }
-      }
+      geometry.change { $0.adjustsMirroring = newValue }
+      adjustMirroring()
     }
   }
+
+  /// Chooses the mirroring, if the session does.
+  private func adjustMirroring() {
+    let isMirrored = canTransform && isPreview && input.device.position == .front
+    geometry.change { if $0.adjustsMirroring { $0.isMirrored = isMirrored } }
+  }
+
+  /// Whether the output shows frames to the person in front of the screen.
+  var isPreview: Bool { (output as? any FrameOutput)?.isPreview ?? false }
 
   /// Whether the output can rotate, mirror and crop the camera's frames.
   var canTransform: Bool {

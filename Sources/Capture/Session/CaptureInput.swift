@@ -13,15 +13,37 @@ public protocol CaptureInput: AnyObject, Sendable {
   var ports: [InputPort] { get }
 }
 
+extension CaptureInput {
+  /// The ports of one media type.
+  public func ports(for mediaType: MediaType) -> [InputPort] {
+    ports.filter { $0.mediaType == mediaType }
+  }
+}
+
 /// A media type that an input provides.
+///
+/// Ports are equal if their inputs are the same object, and media type and audio format are equal.
 public struct InputPort: Hashable, Sendable {
+  /// The input that provides the media.
+  public let input: any CaptureInput
   /// The port's media type.
   public let mediaType: MediaType
   /// The format of the audio samples, or nil for video.
   public let audioFormat: AudioFormat?
 
-  init(mediaType: MediaType, audioFormat: AudioFormat? = nil) {
+  init(of input: any CaptureInput, mediaType: MediaType, audioFormat: AudioFormat? = nil) {
+    self.input = input
     (self.mediaType, self.audioFormat) = (mediaType, audioFormat)
+  }
+
+  public static func == (left: Self, right: Self) -> Bool {
+    left.input === right.input && left.mediaType == right.mediaType
+      && left.audioFormat == right.audioFormat
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(ObjectIdentifier(input))
+    hasher.combine(mediaType)
   }
 }
 

@@ -28,6 +28,11 @@ package protocol FrameOutput: CaptureOutput {
   /// - Throws: `MediaError` with `.outOfMemory` if memory or a thread is unavailable.
   func audioSink(for connection: CaptureConnection) throws(MediaError) -> (any AudioBlockSink)?
 
+  /// Whether the output shows frames to the person in front of the screen.
+  ///
+  /// Such an output mirrors a front camera, and rotates frames for the user interface.
+  var isPreview: Bool { get }
+
   /// Whether the output can rotate, mirror and crop frames of a format.
   func canTransform(_ format: FormatDescription) -> Bool
 
@@ -40,6 +45,7 @@ extension FrameOutput {
     nil
   }
   package var takesAudioBlocks: Bool { false }
+  package var isPreview: Bool { false }
   package func canTransform(_ format: FormatDescription) -> Bool { true }
   package func audioSink(for connection: CaptureConnection) throws(MediaError)
     -> (any AudioBlockSink)?

@@ -180,7 +180,50 @@ public final class CaptureSession: Sendable {
     try change { graph throws(MediaError) in try graph.add(output) }
   }
 
+  /// Adds an input without connections, as ``addInput(_:)`` does otherwise.
+  ///
+  /// - Throws: `MediaError` as ``addInput(_:)`` does.
+  public func addInputWithNoConnections(_ input: any CaptureInput) throws(MediaError) {
+    try change { graph throws(MediaError) in try graph.add(input, connects: false) }
+  }
+
+  /// Adds an output without connections, as ``addOutput(_:)`` does otherwise.
+  ///
+  /// An input that is added later with ``addInput(_:)`` is connected to it.
+  ///
+  /// - Throws: `MediaError` as ``addOutput(_:)`` does.
+  public func addOutputWithNoConnections(_ output: any CaptureOutput) throws(MediaError) {
+    try change { graph throws(MediaError) in try graph.add(output, connects: false) }
+  }
+
+  /// Whether ``addConnection(_:)`` would accept a connection.
+  public func canAddConnection(_ connection: CaptureConnection) -> Bool {
+    core.state.withLock { $0.latest.refusal(of: connection) == nil }
+  }
+
+  /// Adds a connection between an input and an output of the session.
+  ///
+  /// An input may be connected to several outputs. An output accepts each media type from one input.
+  ///
+  /// - Throws: `MediaError` with `.badConfiguration` if ``canAddConnection(_:)`` is false. The
+  ///   message says why, and names the camera to which the output is already connected.
+  public func addConnection(_ connection: CaptureConnection) throws(MediaError) {
+    try change { graph throws(MediaError) in try graph.add(connection) }
+  }
+
+  /// Removes a connection.
+  ///
+  /// Its output then gets nothing from the input. Does nothing if the session does not have the
+  /// connection.
+  public func removeConnection(_ connection: CaptureConnection) {
+    // Errors are ignored, because only the start of a device can fail and a removal starts none.
+    try? change { graph throws(MediaError) in graph.remove(connection) }
+  }
+
   /// Removes an input and its connections.
+  ///
+  /// If an input with the same ports is added in the same configuration, it gets these connections
+  /// and their settings.
   public func removeInput(_ input: any CaptureInput) {
     // Errors are ignored, because only the start of a device can fail and a removal starts none.
     try? change { graph throws(MediaError) in graph.remove(input) }
@@ -503,6 +546,7 @@ public final class CaptureSession: Sendable {
     }
     core.state.withLock { state in
       state.graph = graph
+      state.graph.endConfiguration()
       state.retain(self)
     }
   }

@@ -160,9 +160,9 @@ public final class DeviceInput: Sendable {
 extension DeviceInput: CapturingInput {
   /// A video port, and an audio port if the camera has audio.
   public var ports: [InputPort] {
-    let images = InputPort(mediaType: .video)
+    let images = InputPort(of: self, mediaType: .video)
     guard let driver = audioDriver else { return [images] }
-    return [images, InputPort(mediaType: .audio, audioFormat: driver.format)]
+    return [images, InputPort(of: self, mediaType: .audio, audioFormat: driver.format)]
   }
 
   private var audioDriver: KnownAudioDriver? {

@@ -23,6 +23,16 @@ struct SessionGraph {
     weak var output: (any FrameOutput)?
   }
 
+  /// The connections of an input that was removed in the same configuration.
+  private struct Removal {
+    let mediaTypes: [MediaType]
+    let links: [CaptureConnection]
+    /// The outputs that were in the session then.
+    let outputs: Set<ObjectIdentifier>
+  }
+
+  private var removals: [Removal] = []
+
   /// The error that adding an input to the session would throw, or nil if the input can be added.
   func refusal(of input: any CaptureInput) -> MediaError? {
     guard let input = input as? any CapturingInput else {
@@ -49,24 +59,84 @@ struct SessionGraph {
       .badConfiguration, "the output is already in the session", recovery: "add it once")
   }
 
-  mutating func add(_ input: any CaptureInput) throws(MediaError) {
+  /// The error that adding a connection to the session would throw, or nil if the connection can be
+  /// added.
+  func refusal(of connection: CaptureConnection) -> MediaError? {
+    let (address, mediaType) = (connection.input.device.address, connection.mediaType)
+    func refusal(_ why: String, _ recovery: Recovery) -> MediaError {
+      MediaError(.badConfiguration, why, recovery: recovery)
+    }
+    guard inputs.contains(where: { $0 === connection.input }) else {
+      return refusal(
+        "\(address) is not an input of the session", "call addInputWithNoConnections first")
+    }
+    guard let output = outputs.first(where: { $0 === connection.output }) else {
+      return refusal(
+        "the output of a connection from \(address) is not in the session",
+        "call addOutputWithNoConnections first")
+    }
+    guard Self.accepts(output, mediaType) else {
+      return refusal(
+        "\(type(of: output)) does not accept \(mediaType.rawValue)", "connect another port")
+    }
+    guard let other = links.first(where: { $0.output === output && $0.mediaType == mediaType })
+    else { return nil }
+    return refusal(
+      "\(type(of: output)) is already connected to \(other.input.device.address)",
+      "remove that connection first, or add another output")
+  }
+
+  mutating func add(_ input: any CaptureInput, connects: Bool = true) throws(MediaError) {
     if let refusal = refusal(of: input) { throw refusal }
     guard let input = input as? any CapturingInput else { return }
     inputs.append(input)
-    for output in outputs { connect(input, output) }
+    guard connects else { return }
+    let mediaTypes = input.ports.map(\.mediaType)
+    guard let index = removals.firstIndex(where: { $0.mediaTypes == mediaTypes }) else {
+      for output in outputs { connect(input, output) }
+      return
+    }
+    // The input replaces one that was removed in the same configuration, so it gets that input's
+    // connections. Only outputs that were added meanwhile are connected as usual.
+    let removal = removals.remove(at: index)
+    for link in removal.links {
+      guard let output = outputs.first(where: { $0 === link.output }) else { continue }
+      connect(input, output, like: link)
+    }
+    for output in outputs where !removal.outputs.contains(ObjectIdentifier(output)) {
+      connect(input, output)
+    }
   }
 
-  mutating func add(_ output: any CaptureOutput) throws(MediaError) {
+  mutating func add(_ output: any CaptureOutput, connects: Bool = true) throws(MediaError) {
     if let refusal = refusal(of: output) { throw refusal }
     guard let output = output as? any FrameOutput else { return }
     members.append(Member(output: output))
+    guard connects else { return }
     for input in inputs { connect(input, output) }
   }
 
+  mutating func add(_ connection: CaptureConnection) throws(MediaError) {
+    if let refusal = refusal(of: connection) { throw refusal }
+    links.append(connection)
+  }
+
   mutating func remove(_ input: any CaptureInput) {
+    guard let removed = inputs.first(where: { $0 === input }) else { return }
+    removals.append(
+      Removal(
+        mediaTypes: removed.ports.map(\.mediaType), links: connections(from: removed),
+        outputs: Set(outputs.map { ObjectIdentifier($0) })))
     inputs.removeAll { $0 === input }
     links.removeAll { $0.input === input }
   }
+
+  mutating func remove(_ connection: CaptureConnection) {
+    links.removeAll { $0 === connection }
+  }
+
+  /// Forgets the connections of removed inputs, because the configuration has ended.
+  mutating func endConfiguration() { removals = [] }
 
   mutating func remove(_ output: any CaptureOutput) {
     members.removeAll { $0.output === output }
@@ -78,14 +148,23 @@ struct SessionGraph {
     connections.filter { $0.input === input }
   }
 
-  private mutating func connect(_ input: any CapturingInput, _ output: any FrameOutput) {
-    for port in input.ports where output.mediaTypes.contains(port.mediaType) {
-      if port.mediaType == .audio, !output.takesAudioBlocks { continue }
-      // An output accepts each media type from one input only: the first input that was connected.
-      let isTaken = connections.contains {
-        $0.output === output && $0.mediaType == port.mediaType
-      }
-      if !isTaken { links.append(CaptureConnection(input, output, port.mediaType)) }
+  /// Connects each port of an input to an output that accepts it.
+  ///
+  /// An output accepts each media type from one input only: the first input that was connected.
+  ///
+  /// - Parameter former: A connection whose media type and settings to use, or nil for all ports.
+  private mutating func connect(
+    _ input: any CapturingInput, _ output: any FrameOutput, like former: CaptureConnection? = nil
+  ) {
+    for port in input.ports where former.map({ $0.mediaType == port.mediaType }) ?? true {
+      let connection = CaptureConnection(input, output, port.mediaType)
+      guard refusal(of: connection) == nil else { continue }
+      if let former { connection.takeSettings(of: former) }
+      links.append(connection)
     }
+  }
+
+  private static func accepts(_ output: any FrameOutput, _ mediaType: MediaType) -> Bool {
+    output.mediaTypes.contains(mediaType) && (mediaType != .audio || output.takesAudioBlocks)
   }
 }

@@ -75,7 +75,7 @@ public final class MicrophoneInput: CapturingInput {
   public var device: CaptureDevice { opened.withLock { $0.device } }
 
   /// The input's only port, which is for audio.
-  public var ports: [InputPort] { [InputPort(mediaType: .audio, audioFormat: format)] }
+  public var ports: [InputPort] { [InputPort(of: self, mediaType: .audio, audioFormat: format)] }
 
   /// The number of samples per channel that arrived since the input was created.
   public var sampleCount: Int64 { counters.samples.load(ordering: .relaxed) }
