@@ -148,7 +148,8 @@ import Testing
 
   @Test func `Rejects invalid zoom factors and ramp rates without zooming`() throws {
     let input = try camera("/grey", rate: 60)
-    #expect(input.videoMaxZoomFactor == 30)
+    #expect(input.videoMaxZoomFactor == 30 && input.format.videoMaxZoomFactor == 30)
+    #expect(input.videoZoomFactorUpscaleThreshold == 1)
     for odd in [0, -1, 0.99, 30.01, .nan, .infinity] {
       for call in [
         { _ = try input.setVideoZoomFactor(odd) },

@@ -429,10 +429,15 @@ extension DeviceInput {
   /// The zoom factor of a frame that is captured now.
   public var videoZoomFactor: Double { geometry.zoom.factor(at: driver.microseconds()) }
 
-  /// The greatest zoom factor, at which the crop still has 16 pixels in each direction.
-  public var videoMaxZoomFactor: Double {
-    max(1, Double(min(format.width, format.height)) / 16)
-  }
+  /// The greatest zoom factor, as `CaptureFormat.videoMaxZoomFactor` of the mode.
+  public var videoMaxZoomFactor: Double { format.videoMaxZoomFactor }
+
+  /// The zoom factor above which a frame has more pixels than the part of the sensor that it shows.
+  ///
+  /// Above 1 only if the driver can crop, and its sensor has more pixels than a frame of this mode. 1
+  /// if the driver does not report the size of the sensor image. The call blocks while the driver
+  /// answers.
+  public var videoZoomFactorUpscaleThreshold: Double { driver.zoomUpscaleThreshold ?? 1 }
 
   /// Whether the driver crops, as opposed to the outputs.
   ///
