@@ -35,7 +35,7 @@ let package = Package(
     // Codes and faces in frames; loads zxing-cpp and the face detector of dlib at run time, which
     // Samples/install-zxing.sh and Samples/install-faces.sh install.
     .library(name: "OvercrankRecognition", targets: ["OvercrankRecognition"]),
-    // Fonts for text in frames; needs libavfilter.
+    // Deprecated: `Overcrank` has fonts.
     .library(name: "OvercrankFonts", targets: ["OvercrankFonts"]),
     // Frames as textures; needs EGL and OpenGL ES 3.
     .library(name: "OvercrankTextures", targets: ["OvercrankTextures"]),
@@ -77,9 +77,6 @@ let package = Package(
     // Optional libraries have no pkgConfig, so that a build of other products does not ask for them.
     .systemLibrary(name: "CSDL2", providers: [.apt(["libsdl2-dev"])]),
     .systemLibrary(name: "CHEIF", providers: [.apt(["libheif-dev"])]),
-    .target(
-      name: "CDrawText",
-      linkerSettings: [.linkedLibrary("avfilter"), .linkedLibrary("avutil")]),
     // Headers of libraries that no distribution has: they are loaded at run time.
     .systemLibrary(name: "CCodeReader"),
     .systemLibrary(name: "CFaceDetector"),
@@ -101,7 +98,8 @@ let package = Package(
     // Bridges: one owner for each C handle.
     .module("V4L2", on: ["LinuxSystem", "MediaCore", "Raster"], with: ["CVideo4Linux"]),
     .module("ALSA", on: ["LinuxSystem", "MediaCore"], with: ["CALSA"]),
-    .module("LibAV", on: ["LinuxSystem", "MediaCore", "MovieFormat"], with: ["CFFmpeg"]),
+    .module(
+      "LibAV", on: ["LinuxSystem", "MediaCore", "MovieFormat", "Raster"], with: ["CFFmpeg"]),
     .module("TurboJPEG", with: ["CTurboJPEG"]),
 
     // The way of a frame.
@@ -177,8 +175,8 @@ let package = Package(
 
     // Photos in a format with a library of its own.
     .module("HEIF", on: ["MediaCore", "Photos"], with: ["CHEIF"]),
-    // Fonts for text in frames.
-    .module("Fonts", on: ["Export", "LibAV", "MediaCore"], with: ["CDrawText"]),
+    // A name for `Export`, for programs that import it for its fonts.
+    .module("Fonts", on: ["Export"]),
     // What is in frames: machine-readable codes and faces.
     .module(
       "Recognition",
@@ -215,8 +213,7 @@ let package = Package(
     .executableTarget(
       name: "slowmo-full",
       dependencies: [
-        "Overcrank", "OvercrankDisplay", "OvercrankHEIF", "OvercrankRecognition", "OvercrankFonts",
-        "SlowmoCommands",
+        "Overcrank", "OvercrankDisplay", "OvercrankHEIF", "OvercrankRecognition", "SlowmoCommands",
       ],
       path: "Sources/slowmo-full"),
 
@@ -243,7 +240,10 @@ let package = Package(
       ]),
     .testTarget(
       name: "LibAVTests",
-      dependencies: ["OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore", "CFFmpeg"]),
+      dependencies: [
+        "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankRaster",
+        "CFFmpeg",
+      ]),
     .testTarget(
       name: "DeviceDiscoveryTests",
       dependencies: [
@@ -345,7 +345,7 @@ let package = Package(
       name: "ExportTests",
       dependencies: [
         "OvercrankMovieFormat", "OvercrankExport", "OvercrankEditing", "OvercrankRetiming",
-        "OvercrankAssets", "OvercrankLibAV", "OvercrankMediaCore", "OvercrankFonts", "TestSupport",
+        "OvercrankAssets", "OvercrankLibAV", "OvercrankMediaCore", "TestSupport",
         "OvercrankLinuxSystem", "OvercrankRaster",
       ]),
     .testTarget(

@@ -10,10 +10,10 @@ build_packages=(
 )
 
 # Those of the optional libraries, which a build of everything needs besides: windows, HEIC photos,
-# fonts, textures and the renderer that works without a GPU.
+# textures and the renderer that works without a GPU.
 # shellcheck disable=SC2034  # Used by the scripts that source this file.
 optional_packages=(
-  libsdl2-dev libheif-dev libavfilter-dev libegl-dev libgles-dev libegl1 libgles2 libgl1-mesa-dri
+  libsdl2-dev libheif-dev libegl-dev libgles-dev libegl1 libgles2 libgl1-mesa-dri
 )
 
 # install_packages NAME...: installs the missing packages and prints their names.

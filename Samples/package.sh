@@ -151,8 +151,8 @@ package overcrank-full "$full" \
   "overcrank (= $version-1), $(libraries "$full/usr/bin/slowmo-full" "$full"/usr/lib/overcrank/*)" "$text
  .
  This package contains slowmo-full, which adds the windows of slowmo play,
- slowmo preview and slowmo record --preview, HEIC photos, codes in frames with
- slowmo scan, and fonts for --burn-in."
+ slowmo preview and slowmo record --preview, HEIC photos, and codes in frames
+ with slowmo scan."
 
 # The tarball has both programs, and works from any directory.
 root=$work/overcrank-$version-linux-$(uname -m)

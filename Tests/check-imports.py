@@ -29,7 +29,6 @@ MODULES = {
     "CLibraryGuard": [],
     "CSDL2": [],
     "CHEIF": [],
-    "CDrawText": [],
     "CFaceDetector": [],
     "CCodeReader": [],
     "CGLES": [],
@@ -44,6 +43,7 @@ MODULES = {
     "OvercrankALSA": ["CALSA", "OvercrankLinuxSystem", "OvercrankMediaCore"],
     "OvercrankLibAV": [
         "CFFmpeg", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
+        "OvercrankRaster",
     ],
     "OvercrankTurboJPEG": ["CTurboJPEG"],
     "OvercrankDeviceDiscovery": [
@@ -102,9 +102,7 @@ MODULES = {
         "OvercrankMediaCore", "OvercrankPlayback", "OvercrankPreview", "OvercrankRaster",
     ],
     "OvercrankHEIF": ["CHEIF", "OvercrankMediaCore", "OvercrankPhotos"],
-    "OvercrankFonts": [
-        "CDrawText", "OvercrankExport", "OvercrankLibAV", "OvercrankMediaCore",
-    ],
+    "OvercrankFonts": ["OvercrankExport"],
     "OvercrankRecognition": [
         "CCodeReader", "CFaceDetector", "OvercrankAssets", "OvercrankCameraControls",
         "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankFrameAccounting", "OvercrankLibAV",
@@ -123,8 +121,7 @@ MODULES = {
     "SlowmoCommands": ["CLibraryGuard", "Overcrank", "OvercrankLinuxSystem"],
     "slowmo": ["SlowmoCommands"],
     "slowmo-full": [
-        "Overcrank", "OvercrankDisplay", "OvercrankHEIF", "OvercrankRecognition", "OvercrankFonts",
-        "SlowmoCommands",
+        "Overcrank", "OvercrankDisplay", "OvercrankHEIF", "OvercrankRecognition", "SlowmoCommands",
     ],
 }
 

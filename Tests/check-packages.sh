@@ -67,7 +67,6 @@ bin=$(echo "$work"/tar/*/bin)
   start=$SECONDS
   env -i "$bin/slowmo" record 'synthetic:320x240@240?pace=max' -o take.mov -t 1 --progress none
   env -i "$bin/slowmo-full" retime take.mov -o slow.mp4 --speed 1/8 --fps 30 --progress none
-  # A font is drawn by slowmo-full, which slowmo starts.
   env -i "$bin/slowmo" retime take.mov -o text.mp4 --trim 0..0.2 --speed 1/8 --fps 30 \
     --burn-in time,font=monospace --progress none
   # The libraries of the tarball are loaded, not those of this machine.

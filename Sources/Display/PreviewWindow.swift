@@ -167,6 +167,7 @@ struct PreviewScene: Hashable {
   var image: VideoSize?
   var content = PreviewWindowContent()
 
+  private var font: InstalledFont { .standard }
   private static let scale = 2
   private static let border = 6
   private static let histogramHeight = 64
@@ -212,7 +213,7 @@ struct PreviewScene: Hashable {
   private var panel: [DrawingCommand] {
     var list: [DrawingCommand] = []
     let inner = max(0, size.width - 2 * Self.border)
-    let textHeight = DrawingText.height(scale: Self.scale)
+    let textHeight = TextMask.capHeight * Self.scale
     var top = size.height - textHeight - 2 * Self.border
     let textTop = top + Self.border
     top -= content.meters.count * (Self.meterHeight + 2)
@@ -223,7 +224,7 @@ struct PreviewScene: Hashable {
     }
     list.append(
       .text(
-        DrawingText.fitting(content.status, width: inner, scale: Self.scale), x: Self.border,
+        font.fitting(content.status, width: inner, scale: Self.scale), x: Self.border,
         y: textTop, scale: Self.scale, .text))
     if let histogram = content.histogram {
       list += bars(histogram, y: top - Self.histogramHeight - Self.border, width: inner)

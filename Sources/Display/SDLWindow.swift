@@ -182,7 +182,9 @@ final class SDLWindow {
       case .fill(let area, let color): fill([area], color)
       case .text(let text, let x, let y, let scale, let color):
         if !text.isEmpty, !texts.draw(text, x: x, y: y, scale: scale, color) {
-          fill(DrawingText.rectangles(text, x: x, y: y, scale: scale), color)
+          // Without a texture, text is drawn in rectangles.
+          fill(
+            InstalledFont.standard.mask(of: text, scale: scale).rectangles(x: x, y: y), color)
         }
       case .image(let image, let source, let destination, let rotation, let isSmooth):
         copy(image, source, destination, rotation, isSmooth)
@@ -371,7 +373,6 @@ extension SDLWindow {
 
 /// A cache of textures, each with one text that was drawn into it.
 ///
-/// A line of text has hundreds of rectangles, which take a software renderer about a millisecond.
 /// Most texts stay the same for many frames, so each text is drawn only once into a texture.
 ///
 /// The owner of the renderer must call ``removeAll()`` before it destroys the renderer.
@@ -401,7 +402,7 @@ struct TextTextures {
 
   init(renderer: OpaquePointer) { self.renderer = renderer }
 
-  /// Draws a text from its upper left corner.
+  /// Draws a text from the upper left corner of its capital letters.
   ///
   /// - Returns: False if the renderer cannot create a texture for the text.
   mutating func draw(_ text: String, x: Int, y: Int, scale: Int, _ color: Color) -> Bool {
@@ -410,7 +411,8 @@ struct TextTextures {
     guard let entry = entries[key] ?? makeEntry(key) else { return false }
     entries[key, default: entry].stamp = stamp
     var target = SDL_Rect(
-      PixelRect(x: x, y: y, width: entry.width, height: entry.height))
+      PixelRect(
+        x: x, y: y - TextMask.overhang * scale, width: entry.width, height: entry.height))
     return SDL_RenderCopy(renderer, entry.texture, nil, &target) == 0
   }
 
@@ -421,14 +423,14 @@ struct TextTextures {
   }
 
   private mutating func makeEntry(_ key: Key) -> Entry? {
-    let width = DrawingText.width(key.text, scale: key.scale)
-    let height = DrawingText.height(scale: key.scale)
+    let mask = InstalledFont.standard.mask(of: key.text, scale: key.scale)
+    let (width, height) = (mask.width, mask.height)
     guard width > 0, height > 0,
       let texture = SDL_CreateTexture(
         renderer, SDL_PIXELFORMAT_ARGB8888.rawValue,
         Int32(SDL_TEXTUREACCESS_STATIC.rawValue), Int32(clamping: width), Int32(clamping: height))
     else { return nil }
-    let pixels = pixels(key, width, height)
+    let pixels = pixels(mask, key.color)
     guard SDL_UpdateTexture(texture, nil, pixels, Int32(clamping: width * 4)) == 0 else {
       SDL_DestroyTexture(texture)
       return nil
@@ -444,17 +446,12 @@ struct TextTextures {
     return Entry(texture: texture, width: width, height: height, stamp: stamp)
   }
 
-  /// The pixels of a text as `0xAARRGGBB`: the dots have the text's color, and all other pixels are
-  /// transparent.
-  private func pixels(_ key: Key, _ width: Int, _ height: Int) -> [UInt32] {
-    let (color, transparent) = (key.color.argb, key.color.argb & 0xFF_FFFF)
-    var pixels = [UInt32](repeating: transparent, count: width * height)
-    for area in DrawingText.rectangles(key.text, x: 0, y: 0, scale: key.scale) {
-      for row in area.y..<area.y + area.height {
-        for column in area.x..<area.x + area.width { pixels[row * width + column] = color }
-      }
+  /// The pixels of a text as `0xAARRGGBB`, with the text's color in all of them.
+  private func pixels(_ mask: TextMask, _ color: Color) -> [UInt32] {
+    mask.coverage.map { coverage in
+      let alpha = UInt32(color.alpha) * UInt32(coverage) / 255
+      return color.argb & 0xFF_FFFF | alpha << 24
     }
-    return pixels
   }
 }
 
@@ -462,47 +459,6 @@ extension Color {
   /// The color as `0xAARRGGBB`.
   fileprivate var argb: UInt32 {
     UInt32(alpha) << 24 | UInt32(red) << 16 | UInt32(green) << 8 | UInt32(blue)
-  }
-}
-
-/// Computes the size of text in ``DotFont``, and the rectangles that draw its dots.
-enum DrawingText {
-  /// The number of dots from the left edge of one character to the left edge of the next.
-  private static let advance = DotFont.width + 1
-
-  /// The height of a line of text in pixels.
-  static func height(scale: Int) -> Int { DotFont.height * scale }
-
-  /// The width of a text in pixels, without the space after its last character.
-  static func width(_ text: String, scale: Int) -> Int {
-    max(0, text.unicodeScalars.count * advance - 1) * scale
-  }
-
-  /// The text, shortened with `..` at the end if it does not fit into a width in pixels.
-  static func fitting(_ text: String, width: Int, scale: Int) -> String {
-    guard self.width(text, scale: scale) > width else { return text }
-    let count = max(0, width / scale + 1) / advance
-    guard count > 2 else { return "" }
-    return String(text.unicodeScalars.prefix(count - 2)) + ".."
-  }
-
-  /// The rectangles that draw a text.
-  static func rectangles(_ text: String, x: Int, y: Int, scale: Int) -> [PixelRect] {
-    var rectangles: [PixelRect] = []
-    for (index, scalar) in text.unicodeScalars.enumerated() {
-      DotFont.forEachRectangle(
-        of: code(scalar), x: x + index * advance * scale, y: y, scale: scale
-      ) { rectangles.append($0) }
-    }
-    return rectangles
-  }
-
-  /// The font's code for a character, or the code of `?` if the font lacks the character.
-  private static func code(_ scalar: Unicode.Scalar) -> UInt8 {
-    switch scalar.value {
-    case 0x20..<0x7F, UInt32(DotFont.middleDot): UInt8(scalar.value)
-    default: UInt8(ascii: "?")
-    }
   }
 }
 

@@ -89,15 +89,6 @@ extension CallFailure {
     try check(result: result == -1 ? CFFmpeg_INVALIDDATA : result, operation(), subject())
   }
 
-  /// Runs calls of libavfilter that draw with a font.
-  ///
-  /// Throws an error for a negative result.
-  package static func checkDrawing(
-    _ font: String, _ call: () -> Int32
-  ) throws(CallFailure) {
-    try check(call(), "draw with", font)
-  }
-
   /// Runs a call.
   ///
   /// Throws an error for a negative result, by which FFmpeg reports failures.

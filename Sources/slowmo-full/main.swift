@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Overcrank
-import OvercrankFonts
 import OvercrankHEIF
 import SlowmoCommands
 
@@ -10,5 +9,4 @@ components.playbackWindows = PlayerWindows()
 components.photoEncoders = [HEICEncoder()]
 components.previewWindows = PreviewWindows()
 components.recognition = CodeRecognition()
-components.burnInFont = { (name) throws(MediaError) in try BurnInFont(named: name) }
 SlowmoProgram.main(with: components)

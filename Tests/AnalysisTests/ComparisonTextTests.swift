@@ -40,7 +40,7 @@ struct ComparisonTextTests {
           second, origin: MediaTime(8, over: 30),
           clock: second.captureClock(captureFrameRate: 240)),
       ], frameRate: 30, speed: Speed(1, over: 8), layout: layout)
-    comparison.burnIn = BurnIn(items: [.time, .frame, .speed, .mark])
+    comparison.burnIn = BurnIn(items: [.time, .frame, .speed, .mark], font: .dots)
     return comparison
   }
 

@@ -112,10 +112,18 @@ struct TimingAuditTests {
     #expect(svg.hasPrefix("<svg ") && svg.hasSuffix("</svg>\n"))
     #expect(svg.contains("&lt;a&gt; &amp; ?b.mov") && svg.contains("1 gaps (5 missing)"))
     let rectangles = svg.split(separator: "\n").filter { $0.hasPrefix("<rect") }
-    #expect(rectangles.count { $0.contains("#c82424") } == 1)
-    #expect(rectangles.count { $0.contains("#e08e00") } == 1)
+    // Each color is also in the legend.
+    #expect(rectangles.count { $0.contains("#c82424") } == 2)
+    #expect(rectangles.count { $0.contains("#e08e00") } == 2)
+    for label in [
+      "time in s", "interval in ms", "number (log)", "interval", "gap", "repeated frame",
+      "expected, 4.167 ms (240 fps)",
+    ] {
+      #expect(svg.contains(">\(label)</text>"), "\(label)")
+    }
+    #expect(svg.matches(of: /stroke-dasharray/).count == 2)
     let image = try chart.png().withUnsafeBytes {
-      try DecodedImage(decoding: $0, codec: "png", width: 1_200, height: 640, bytesPerPixel: 3)
+      try DecodedImage(decoding: $0, codec: "png", width: 1_200, height: 680, bytesPerPixel: 3)
     }
     func pixel(_ x: Int, _ y: Int) -> [UInt8] {
       Array(image.bytes[(y * 1_200 + x) * 3..<(y * 1_200 + x) * 3 + 3])
@@ -125,8 +133,12 @@ struct TimingAuditTests {
     let gap = 110 + Int(79.0 / 164 * 1_059)
     #expect(pixel(gap, 390 - Int(280 / 1.1)) == [200, 36, 36])
     #expect(pixel(110 + Int(30.0 / 164 * 1_059), 120) == [224, 142, 0])
-    #expect(pixel(gap - 8, 390 - Int(280 / 6.6)) == [43, 92, 164])
+    #expect(pixel(gap - 8, 391 - Int(280 / 6.6)) == [43, 92, 164])
     #expect(pixel(600, 250) == [255, 255, 255])
+    // The expected interval is a sixth of the gap's, and its dashed line has 10 of 16 pixels.
+    let line = 390 - Int(280 / 6.6)
+    let dashes = (110..<1_170).count { pixel($0, line) == [46, 133, 64] }
+    #expect(dashes > 500)
   }
 
   @Test func `Audits a one-frame movie and refuses a movie without video`() throws {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankEditing
+import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankPlayback
 import OvercrankRaster
@@ -112,28 +113,11 @@ struct PlayerSceneTests {
     }
   }
 
-  @Test func `Text is drawn in a dot font and truncated to a given width`() {
-    // The digit 1 is drawn as a stroke with a foot and a flag.
-    let one = DrawingText.rectangles("1", x: 10, y: 20, scale: 2)
-    #expect(
-      one == [
-        PixelRect(x: 14, y: 20, width: 2, height: 2), PixelRect(x: 12, y: 22, width: 4, height: 2),
-        PixelRect(x: 14, y: 24, width: 2, height: 2), PixelRect(x: 14, y: 26, width: 2, height: 2),
-        PixelRect(x: 14, y: 28, width: 2, height: 2), PixelRect(x: 14, y: 30, width: 2, height: 2),
-        PixelRect(x: 12, y: 32, width: 6, height: 2),
-      ])
-    #expect(DrawingText.width("12", scale: 2) == 22 && DrawingText.height(scale: 2) == 14)
-    #expect(DrawingText.rectangles(" ", x: 0, y: 0, scale: 1).isEmpty)
-    // Every printable character has dots, and no two characters look the same.
-    let printed = (0x21..<0x7F).compactMap { Unicode.Scalar($0) } + ["·"]
-    let shapes = printed.map { DrawingText.rectangles(String(Character($0)), x: 0, y: 0, scale: 1) }
-    #expect(shapes.allSatisfy { !$0.isEmpty } && Set(shapes).count == printed.count)
-    // A character that is missing from the font is drawn as a question mark.
-    #expect(
-      DrawingText.rectangles("é", x: 0, y: 0, scale: 1)
-        == DrawingText.rectangles("?", x: 0, y: 0, scale: 1))
-    #expect(DrawingText.fitting("frame", width: 29, scale: 1) == "frame")
-    #expect(DrawingText.fitting("frame", width: 28, scale: 1) == "fr..")
-    #expect(DrawingText.fitting("frame", width: 5, scale: 1).isEmpty)
+  @Test func `A long title of another script is shortened to its pane`() throws {
+    var scene = try Self.scene()
+    scene.panes[0].title = String(repeating: "走り幅跳び", count: 40)
+    let shown = try #require(Self.texts(scene.drawing).first { $0.hasPrefix("走") })
+    #expect(shown.hasSuffix("..") && shown.count < 200)
+    #expect(InstalledFont.standard.width(of: shown, scale: 1) <= 1_280 - 36)
   }
 }

@@ -43,6 +43,26 @@ extension PlayerWindowTests {
       return (0..<3).map { data[offset + $0] }
     }
 
+    @Test(arguments: ["rec 0.5 s", "走り幅跳び مرحبا"])
+    func `The status text of a preview covers its pixels`(status: String) throws {
+      let window = try window(640, 480)
+      var content = PreviewWindowContent()
+      content.status = status
+      try window.present(image(width: 640, height: 480), content)
+      let pixels = try window.pixels()
+      let mask = InstalledFont.standard.mask(of: status, scale: 2)
+      // The text is 6 pixels from the lower left corner.
+      var (covered, bright) = (0, 0)
+      mask.forEachPixel(x: 6, y: 480 - 6 - 14) { x, y, coverage in
+        guard coverage == 255, y < 480,
+          let color = try? color(pixels, Point(x: Double(x), y: Double(y)))
+        else { return }
+        covered += 1
+        bright += color.allSatisfy { $0 > 200 } ? 1 : 0
+      }
+      #expect(covered > 20 && bright == covered)
+    }
+
     @Test(arguments: PreviewGravity.allCases)
     func `Each point in a preview shows the image pixel it maps to`(
       gravity: PreviewGravity

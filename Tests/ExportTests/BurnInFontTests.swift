@@ -2,15 +2,15 @@
 
 import OvercrankAssets
 import OvercrankEditing
-import OvercrankFonts
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankRaster
 import TestSupport
 import Testing
 
 @testable import OvercrankExport
 
-/// Text in frames with an installed font, drawn by libavfilter.
+/// Text in frames with an installed font.
 struct BurnInFontTests {
   @Test(
     arguments: zip(
@@ -44,51 +44,35 @@ struct BurnInFontTests {
     }
   }
 
-  @Test func `A narrow frame has burned-in text in the built-in dot font`() throws {
-    let font = try BurnInFont(named: "monospace")
-    for width in [160, 271, 272] {
-      let frame = try FrameSamples.frame(width: width, height: 64, .yuv420p) { _, _, _ in 128 }
-      let drawing = try BurnInDrawing(
-        BurnIn(items: [], font: font), width: width, height: 64, pixelFormat: .yuv420p,
-        isFullRange: false, TransferFunction(.convertedFromRGB))
-      drawing.draw(["frame 0017"], width: width, bottom: 64, on: frame)
-      let dots = BurntText.lines(in: frame, lineCount: 1, scale: 1)
-      let lines = width < 272 ? dots : Text(frame, lineCount: 1, scale: 2, font).lines
-      #expect(lines == ["frame 0017"], "\(width)")
+  @Test func `Burned-in text has the system font unless another is chosen`() throws {
+    for width in [160, 271, 320] {
+      func frame(_ font: BurnInFont?) throws -> MediaFrame {
+        let frame = try FrameSamples.frame(width: width, height: 64, .yuv420p) { _, _, _ in 128 }
+        let drawing = try BurnInDrawing(
+          BurnIn(items: [], font: font), width: width, height: 64, pixelFormat: .yuv420p,
+          isFullRange: false, TransferFunction(.convertedFromRGB))
+        drawing.draw(["frame 0017"], width: width, bottom: 64, on: frame)
+        return frame
+      }
+      let scale = width < 272 ? 1 : 2
+      #expect(Text(try frame(nil), lineCount: 1, scale: scale, .standard).lines == ["frame 0017"])
+      #expect(Text(try frame(.dots), lineCount: 1, scale: scale, .dots).lines == ["frame 0017"])
+      #expect(
+        BurntText.lines(in: try frame(.dots), lineCount: 1, scale: scale) == ["frame 0017"])
     }
   }
 
-  @Test func `Each character of a burn-in font is drawn differently`() throws {
+  @Test func `Fonts of one name are equal and others have another digest`() throws {
     let font = try BurnInFont(named: "monospace")
-    #expect(try BurnInFont(named: "monospace") == font)
-    let shapes = BurnInFont.characters.map { font.scaled($0, width: 24, height: 36) }
-    #expect(Set(shapes).count == shapes.count)
-    // A space has no dots, and characters that ASCII does not print have none either.
-    #expect(shapes.filter { $0.allSatisfy { $0 == 0 } }.count == 1)
-    #expect(font.scaled(0xC3, width: 24, height: 36).allSatisfy { $0 == 0 })
+    #expect(try BurnInFont(named: "monospace") == font && BurnInFont.standard == font)
+    #expect(try BurnInFont(named: "dots") == .dots)
+    let names = ["dots", "monospace", "monospace:bold", "monospace:bold:italic", "serif"]
+    let digests = try names.map { try BurnInFont(named: $0).debugDescription }
+    #expect(Set(digests).count == names.count)
   }
 
-  @Test func `Font characters share a baseline and are centered`() throws {
-    let font = try BurnInFont(named: "monospace")
-    func rows(_ character: Character) throws -> ClosedRange<Int> {
-      let shape = font.scaled(try #require(character.asciiValue), width: 80, height: 120)
-      let inked = (0..<120).filter { row in shape[row * 80..<row * 80 + 80].contains { $0 > 0.5 } }
-      return try #require(inked.first)...#require(inked.last)
-    }
-    let baseline = try rows("H").upperBound
-    for character in "AEz1." {
-      #expect(try abs(rows(character).upperBound - baseline) <= 2, "\(character)")
-    }
-    #expect(try rows("g").upperBound > baseline + 10)
-    #expect(try rows("'").upperBound < baseline - 40)
-    #expect(try rows("|").lowerBound < rows("z").lowerBound)
-    let bar = font.scaled(0x7C, width: 80, height: 120)
-    let columns = (0..<80).filter { bar[60 * 80 + $0] > 0.5 }
-    #expect(columns.contains(39) && columns.contains(40) && columns.count < 20)
-  }
-
-  @Test(arguments: ["", "/none/font.ttf", "fonts/mono"])
-  func `A file path is rejected as the name of a font`(name: String) throws {
+  @Test(arguments: ["", "/none/font.ttf", "fonts/mono", ":bold", "monospace:pink"])
+  func `A file path or an unknown style is rejected as a font name`(name: String) throws {
     let error = #expect(throws: MediaError.self) { try BurnInFont(named: name) }
     #expect(error?.code == .burnInRefused)
   }
@@ -104,26 +88,29 @@ private struct Text {
 
   init(_ frame: MediaFrame, lineCount: Int, scale: Int, _ font: BurnInFont) {
     let top = (frame.height - (lineCount * 9 + 2) * scale) & ~3
-    let (width, height) = (6 * scale, 9 * scale)
+    // The rows from the top of the capital letters to the tall letters of the next line.
+    let (width, height) = (6 * scale, 8 * scale)
     let (black, white) = frame.pixelFormat.name == "bgr0" ? (0.0, 255.0) : (16, 235)
     let unit = Double(1 << (frame.pixelFormat.depth - 8))
-    let shapes = BurnInFont.characters.map { character in
-      font.scaled(character, width: width, height: height).map {
-        (black + (white - black) * $0) * unit
+    let printable = (0x20 as UInt8)..<0x7F
+    let shapes = printable.map { character in
+      let mask = font.font.mask(of: String(UnicodeScalar(character)), scale: scale)
+      return mask.coverage.dropFirst(TextMask.overhang * scale * width).prefix(width * height).map {
+        (black + (white - black) * Double($0) / 255) * unit
       }
     }
     for line in 0..<lineCount {
       var characters: [UInt8] = []
       // The longest line has 10 characters.
       for position in 0..<10 {
-        let (left, upper) = ((2 + position * 6) * scale, top + (1 + line * 9) * scale)
+        let (left, upper) = ((2 + position * 6) * scale, top + (2 + line * 9) * scale)
         let codes = (0..<width * height).map {
           Double(FrameSamples.code(frame, x: left + $0 % width, y: upper + $0 / width))
         }
         let differences = shapes.map { zip(codes, $0).map { abs($0 - $1) } }
         let sums = differences.map { $0.reduce(0, +) }
         let best = sums.indices.min { sums[$0] < sums[$1] } ?? 0
-        characters.append(BurnInFont.characters.lowerBound + UInt8(best))
+        characters.append(printable.lowerBound + UInt8(best))
         // The background box ends after the longest line.
         guard best > 0 else { continue }
         largestDifference = max(largestDifference, differences[best].max() ?? 0)

@@ -22,7 +22,8 @@ struct BurnInTests {
     let format = try #require(LibAVPixelFormat(named: name))
     let asset = try movie(format)
     let slow = try asset.retimed([(try range(0, 50), speed(1, 8))])
-    let burnIn = BurnIn(items: [.time, .frame, .speed, .mark], mark: .milliseconds(25))
+    let burnIn = BurnIn(
+      items: [.time, .frame, .speed, .mark], mark: .milliseconds(25), font: .dots)
     let report = try ExportSession(slow, of: asset).export(settings(burnIn, .ffv1))
     let frames = try frames(of: report.path)
     // The first 12 frames play at 1/8 speed and are all shown at 30 fps. Every eighth of the other
@@ -45,7 +46,7 @@ struct BurnInTests {
     let asset = try movie(try #require(LibAVPixelFormat(named: name)))
     var reversed = try Composition(asset)
     try reversed.reverse(TimeRange(duration: asset.duration))
-    let burnIn = BurnIn(items: [.time, .frame, .speed])
+    let burnIn = BurnIn(items: [.time, .frame, .speed], font: .dots)
     let report = try ExportSession(reversed, of: asset).export(
       settings(burnIn, .h264(EncoderSettings(preset: "ultrafast")), rate: 240))
     let frames = try frames(of: report.path)
@@ -94,7 +95,8 @@ struct BurnInTests {
     let asset = try movie(.yuv420p)
     var composition = try asset.retimed([(TimeRange(duration: asset.duration), speed(1, 4))])
     if isReversed { try composition.reverse(TimeRange(duration: composition.duration)) }
-    var flow = settings(BurnIn(items: [.time, .frame, .mark], mark: .zero), .ffv1, rate: 240)
+    var flow = settings(
+      BurnIn(items: [.time, .frame, .mark], mark: .zero, font: .dots), .ffv1, rate: 240)
     flow.render { $0.sampling = .flow }
     let report = try ExportSession(composition, of: asset).export(flow)
     let frames = try frames(of: report.path)

@@ -19,7 +19,7 @@ struct LinkedLibraryTests {
     "librubberband.so.2", "libswresample.so.4", "libswscale.so.6", "libturbojpeg.so.0",
     "libv4l2.so.0",
   ]
-  private static let full: Set = ["libSDL2-2.0.so.0", "libavfilter.so.8", "libheif.so.1"]
+  private static let full: Set = ["libSDL2-2.0.so.0", "libheif.so.1"]
 
   @Test(arguments: [("slowmo", core), ("slowmo-full", core.union(full))])
   func `Each program links only the listed shared libraries`(

@@ -56,18 +56,21 @@ struct Canvas {
 
   /// The width of a text in pixels.
   static func width(of text: String, scale: Int) -> Int {
-    max(0, text.utf8.count * (DotFont.width + 1) - 1) * scale
+    InstalledFont.standard.width(of: text, scale: scale)
   }
 
-  /// The height of a line of text in pixels.
-  static func textHeight(scale: Int) -> Int { DotFont.height * scale }
+  /// The height of capital letters in pixels.
+  static func textHeight(scale: Int) -> Int { TextMask.capHeight * scale }
 
-  /// Draws ASCII text, with the upper left corner at a position.
+  /// Draws text, with the upper left corner of its capital letters at a position.
   mutating func draw(_ text: String, x: Int, y: Int, scale: Int, _ color: Color = Canvas.white) {
-    for (position, character) in text.utf8.enumerated() {
-      let left = x + position * (DotFont.width + 1) * scale
-      DotFont.forEachRectangle(of: character, x: left, y: y, scale: scale) {
-        fill(x: $0.columns, y: $0.rows, color)
+    let color = color.components
+    InstalledFont.standard.mask(of: text, scale: scale).forEachPixel(x: x, y: y) { x, y, coverage in
+      guard (0..<width).contains(x), (0..<height).contains(y) else { return }
+      for channel in 0..<3 {
+        let index = 3 * (y * width + x) + channel
+        let (old, new) = (Int(bytes[index]), Int(color[channel]))
+        bytes[index] = UInt8((old * (255 - Int(coverage)) + new * Int(coverage) + 127) / 255)
       }
     }
   }

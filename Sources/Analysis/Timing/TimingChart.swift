@@ -3,10 +3,11 @@
 public import OvercrankAssets
 import OvercrankLibAV
 public import OvercrankMediaCore
+import OvercrankRaster
 
 /// A chart of a movie's timing: the intervals between frames over time, and their histogram.
 ///
-/// Gaps are red, repeated frames orange.
+/// Gaps are red, repeated frames orange. A dashed line shows the expected interval.
 public struct TimingChart: Sendable {
   private let audit: TimingAudit
   private let title: String
@@ -18,8 +19,8 @@ public struct TimingChart: Sendable {
   private static let left = 110
   private static let right = 1_170
   private static let plot = (top: 110, bottom: 390)
-  private static let histogram = (top: 470, bottom: 590)
-  private static let height = 640
+  private static let histogram = (top: 490, bottom: 610)
+  private static let height = 680
 
   /// Makes the chart of an audit.
   ///
@@ -48,10 +49,10 @@ public struct TimingChart: Sendable {
 
   private func drawing() -> ChartDrawing {
     var drawing = ChartDrawing(width: Self.width, height: Self.height)
-    drawing.write(fitting(title), x: 20, y: 16)
-    drawing.write(fitting(summary), x: 20, y: 44, audit.isOK ? .ink : .gap)
-    drawing.write(fitting("intervals between frames in ms, over time in s"), x: 20, y: 80)
+    drawing.write(title, x: 20, y: 16)
+    drawing.write(summary, x: 20, y: 44, audit.isOK ? .ink : .gap)
     let top = axisEnd
+    drawLegend(&drawing, top)
     let end = max(times.last ?? 0, .leastNormalMagnitude)
     frame(&drawing, Self.plot.top, Self.plot.bottom)
     for tick in ticks(to: top, count: 4) {
@@ -62,14 +63,53 @@ public struct TimingChart: Sendable {
     for tick in ticks(to: end / 1_000, count: 8) {
       let x = column(tick * 1_000, end)
       drawing.fill(x: x, y: Self.plot.bottom, width: 1, height: 6, .ink)
-      drawing.write(number(tick), x: x, y: Self.plot.bottom + 10, anchor: .middle)
+      drawing.write(number(tick), x: x, y: Self.plot.bottom + 12, anchor: .middle)
     }
+    label(&drawing, Self.plot, x: "time in s", y: "interval in ms")
     drawRepeated(&drawing, end)
     drawIntervals(&drawing, top, end)
-    drawing.write(
-      "number of intervals (logarithmic), by length in ms", x: 20, y: Self.histogram.top - 30)
+    if let expected = expectedInterval(upTo: top) {
+      let y = Self.plot.bottom - Int(expected / top * Double(Self.plot.bottom - Self.plot.top))
+      drawing.dash(x: Self.left, y: y, toX: Self.right, toY: y, .expected)
+    }
     drawHistogram(&drawing, top)
     return drawing
+  }
+
+  /// Names the axes of a plot.
+  private func label(
+    _ drawing: inout ChartDrawing, _ plot: (top: Int, bottom: Int), x: String, y: String
+  ) {
+    drawing.write(
+      x, x: (Self.left + Self.right) / 2, y: plot.bottom + 38, anchor: .middle)
+    drawing.write(
+      y, x: 30, y: (plot.top + plot.bottom) / 2 - 14, anchor: .middle, isUpward: true)
+  }
+
+  /// Explains each color that the chart uses.
+  private func drawLegend(_ drawing: inout ChartDrawing, _ top: Double) {
+    var x = Self.left
+    func entry(_ text: String, _ color: Color) {
+      drawing.fill(x: x, y: 80, width: 14, height: 14, color)
+      drawing.write(text, x: x + 22, y: 80)
+      x += 22 + 12 * text.count + 24
+    }
+    entry("interval", .regular)
+    if !audit.gaps.isEmpty { entry("gap", .gap) }
+    if !audit.duplicates.isEmpty || !audit.frozen.isEmpty { entry("repeated frame", .repeated) }
+    if let expected = expectedInterval(upTo: top) {
+      entry("expected, \(number(expected)) ms (\(number(1_000 / expected)) fps)", .expected)
+    }
+  }
+
+  /// The interval in milliseconds at the rate that the frames should have, if the axis shows it.
+  ///
+  /// A movie in slow motion should have its own measured rate.
+  private func expectedInterval(upTo top: Double) -> Double? {
+    let isWrong = audit.problems.contains { [.unexpectedRate, .statedRate].contains($0) }
+    let rate = isWrong ? audit.expectedFrameRate ?? audit.captureFrameRate : nil
+    let expected = rate?.framesPerSecond ?? audit.measuredFrameRate
+    return expected.map { 1_000 / $0.doubleValue }.flatMap { $0 <= top ? $0 : nil }
   }
 
   private var summary: String {
@@ -77,10 +117,6 @@ public struct TimingChart: Sendable {
     let lost = audit.gaps.reduce(0) { $0 + $1.count }
     return "\(audit.frameCount) frames, \(rate)\(audit.gaps.count) gaps (\(lost) missing), "
       + "\(audit.duplicates.count) duplicates, \(audit.frozen.count) frozen stretches"
-  }
-
-  private func fitting(_ text: String) -> String {
-    String(text.prefix((Self.width - 40) / ChartDrawing.advance))
   }
 
   /// The end of the interval axis in milliseconds: at most eight times the median interval.
@@ -154,8 +190,19 @@ public struct TimingChart: Sendable {
     for tick in ticks(to: top, count: 8) {
       let x = Self.left + Int(tick / top * Double(Self.right - Self.left - 1))
       drawing.fill(x: x, y: bottom, width: 1, height: 6, .ink)
-      drawing.write(number(tick), x: x, y: bottom + 10, anchor: .middle)
+      drawing.write(number(tick), x: x, y: bottom + 12, anchor: .middle)
     }
+    var power = 1
+    while power <= counts.max() ?? 0 {
+      let y = bottom - Int(logarithm(power) / max(largest, 1) * Double(bottom - upper - 4))
+      drawing.write("\(power)", x: Self.left - 8, y: y - 7, anchor: .end)
+      power *= 10
+    }
+    if let expected = expectedInterval(upTo: top) {
+      let x = Self.left + Int(expected / top * Double(Self.right - Self.left - 1))
+      drawing.dash(x: x, y: upper, toX: x, toY: bottom, .expected)
+    }
+    label(&drawing, Self.histogram, x: "interval in ms", y: "number (log)")
   }
 
   /// Returns a logarithmic height for a count: 0 for none, and 1 more for each doubling.

@@ -15,7 +15,7 @@ enum DrawingCommand: Hashable, Sendable {
   }
 
   case fill(PixelRect, Color)
-  /// Text in ``DotFont``, from its upper left corner.
+  /// Text, from the upper left corner of its capital letters.
   case text(String, x: Int, y: Int, scale: Int, Color)
   /// A part of an image, rotated clockwise and scaled to fill a rectangle of the window.
   ///

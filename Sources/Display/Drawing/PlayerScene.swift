@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankRaster
 
@@ -47,6 +48,8 @@ struct PlayerScene: Hashable, Sendable {
   /// The size of each thumbnail in pixels, or nil for a thumbnail that is not decoded yet.
   var thumbnails: [VideoSize?] = []
 
+  private var font: InstalledFont { .standard }
+
   var layout: WindowLayout { WindowLayout(size, paneCount: panes.count) }
 
   /// The commands that draw the window, from back to front.
@@ -83,7 +86,7 @@ struct PlayerScene: Hashable, Sendable {
           destination: part.destination, rotation: frame.rotation, isSmooth: isSmooth)
       }
     }
-    let bottom = area.bottom - 24 - DrawingText.height(scale: layout.textScale)
+    let bottom = area.bottom - 24 - TextMask.capHeight * layout.textScale
     guard !pane.title.isEmpty, bottom >= area.y else { return list }
     return list
       + label(pane.title, x: area.x + 12, y: bottom, layout.textScale, within: area.width - 24)
@@ -94,12 +97,12 @@ struct PlayerScene: Hashable, Sendable {
     _ text: String, x: Int, y: Int, _ scale: Int, within width: Int
   ) -> [DrawingCommand] {
     // Text that is too wide for the available width at the given scale is drawn at scale 1.
-    let scale = DrawingText.width(text, scale: scale) + 12 <= width ? scale : 1
-    let shown = DrawingText.fitting(text, width: width - 12, scale: scale)
+    let scale = font.width(of: text, scale: scale) + 12 <= width ? scale : 1
+    let shown = font.fitting(text, width: width - 12, scale: scale)
     guard !shown.isEmpty else { return [] }
     let area = PixelRect(
-      x: x, y: y, width: DrawingText.width(shown, scale: scale) + 12,
-      height: DrawingText.height(scale: scale) + 12)
+      x: x, y: y, width: font.width(of: shown, scale: scale) + 12,
+      height: TextMask.capHeight * scale + 12)
     return [.fill(area, .shade), .text(shown, x: x + 6, y: y + 6, scale: scale, .text)]
   }
 
@@ -127,7 +130,7 @@ struct PlayerScene: Hashable, Sendable {
       // the segment from the next one. A segment narrower than 4 pixels is filled completely.
       let width = right - left - (isLast || right - left < 4 ? 0 : 1)
       let area = PixelRect(x: left, y: band.y, width: width, height: band.height)
-      let textWidth = DrawingText.width(segment.label, scale: layout.textScale)
+      let textWidth = font.width(of: segment.label, scale: layout.textScale)
       guard !segment.label.isEmpty, textWidth + 8 <= width else {
         return [.fill(area, segment.kind.color)]
       }
@@ -176,17 +179,17 @@ struct PlayerScene: Hashable, Sendable {
   private func statusDrawing(_ layout: WindowLayout) -> [DrawingCommand] {
     let area = layout.status
     let scale = layout.textScale
-    let height = DrawingText.height(scale: scale)
+    let height = TextMask.capHeight * scale
     let y = area.y + (area.height - height) / 2
     var list = isPlaying ? playSign(area.x, y, height) : pauseSign(area.x, y, height)
     let left = area.x + height + 14
     let total = "\(decimals(position)) / \(decimals(timeline.duration)) s"
-    let width = DrawingText.width(total, scale: scale)
-    let hasTotal = left + DrawingText.width(status, scale: scale) + 24 + width <= area.right
+    let width = font.width(of: total, scale: scale)
+    let hasTotal = left + font.width(of: status, scale: scale) + 24 + width <= area.right
     let available = hasTotal ? area.right - width - 24 - left : area.right - left
     list.append(
       .text(
-        DrawingText.fitting(status, width: available, scale: scale), x: left, y: y, scale: scale,
+        font.fitting(status, width: available, scale: scale), x: left, y: y, scale: scale,
         .text))
     if hasTotal {
       list.append(.text(total, x: area.right - width, y: y, scale: scale, .dimText))

@@ -39,8 +39,8 @@ struct WindowLayout: Hashable, Sendable {
 
   init(_ size: VideoSize, paneCount: Int) {
     textScale = size.width >= 700 ? 2 : 1
-    let bandHeight = DrawingText.height(scale: textScale) + 8
-    let statusHeight = DrawingText.height(scale: textScale) + 16
+    let bandHeight = TextMask.capHeight * textScale + 8
+    let statusHeight = TextMask.capHeight * textScale + 16
     let hasPanel = size.height >= 140
     let hasThumbnails = size.height >= 300
     let thumbnailHeight = hasThumbnails ? Self.thumbnailHeight : 0

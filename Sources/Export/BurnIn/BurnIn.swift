@@ -32,9 +32,9 @@ public struct BurnIn: Hashable, Sendable {
   /// scaled down to fit.
   public var logoPath: String?
 
-  /// The font of the text; nil for the library's own 5x7 dot font, which programs can read back.
+  /// The font of the text; nil for ``BurnInFont/standard``.
   ///
-  /// In frames narrower than 272 pixels, the text is always in the library's own font.
+  /// Programs can read text in ``BurnInFont/dots`` back.
   public var font: BurnInFont?
 
   /// Creates a description of the text and the logo.

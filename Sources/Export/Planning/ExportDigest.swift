@@ -76,8 +76,10 @@ extension ExportSession {
           settings.part == .whole ? "whole" : "groups",
           settings.writesTimeMap ? "time map" : "no time map",
         ] + chosenTracks + (settings.fileLengthLimit.map { ["limit \($0)"] } ?? [])
-      if case .constant(_, let rendering) = settings.mode, let logo = rendering.burnIn?.logoPath {
-        digest.update(try Self.ofFile(logo))
+      if case .constant(_, let rendering) = settings.mode, let burnIn = rendering.burnIn {
+        if let logo = burnIn.logoPath { digest.update(try Self.ofFile(logo)) }
+        // The standard font may differ between the machines of a cluster.
+        if burnIn.font == nil { digest.update("\(BurnInFont.standard)") }
       }
       digest.update(parts.map { "\n\($0)" }.joined())
       return ExportDigest(rawValue: digest.finish())

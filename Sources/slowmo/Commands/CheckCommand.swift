@@ -81,6 +81,7 @@ struct CheckCommand: ParsableCommand, Verb {
     if let plot, !writing.dryRun {
       let chart = TimingChart(audit, frames: frames, title: file.lastPathComponent)
       let isPNG = plot.fileExtension == "png"
+      if isPNG { Output.noteMissingFont() }
       let bytes = isPNG ? try chart.png() : [UInt8](chart.svg().utf8)
       try Files.write(plot, Data(bytes), overwrites: writing.overwrite)
     }

@@ -72,7 +72,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
       the number of the frame, the speed, and the capture time since the frame at mark=T or at the
       first mark of the source. Times and numbers of synthesized frames begin with ~. A logo is
       drawn into the upper right corner. The frames are rotated upright. font=NAME draws the text
-      with an installed font, such as font=monospace. This needs slowmo-full.
+      with an installed font, such as font=monospace:bold, or with the dots of font=dots.
 
       ANIMATIONS: A .gif has at most 50 fps and a .webp 90, and neither has audio. Each frame begins
       at the nearest 10 ms in a .gif, and at the nearest 1 ms in a .webp. To fit --max-size, a .gif

@@ -19,9 +19,6 @@ package struct OptionalComponents: Sendable {
   /// Finds codes and faces in frames; nil in a program without object recognition.
   package var recognition: (any ObjectRecognition)?
 
-  /// Draws the characters of a font with a given name; nil in a program without font support.
-  package var burnInFont: (@Sendable (String) throws(MediaError) -> BurnInFont)?
-
   /// Creates a set without any component.
   package init() {}
 

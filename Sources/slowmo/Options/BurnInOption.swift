@@ -2,14 +2,13 @@
 
 import ArgumentParser
 import Overcrank
-import Synchronization
 
 /// The value of `--burn-in`: a list such as `time,frame,speed,mark=1.5,logo=logo.png,font=monospace`.
 struct BurnInOption: ExpressibleByArgument {
   private let items: [BurnIn.Item]
   private let mark: TimeExpression?
   private let logo: String?
-  /// The name of the font; nil for the library's built-in font.
+  /// The name of the font; nil for the system's fixed-width font.
   private let font: String?
 
   init?(argument: String) {
@@ -56,32 +55,18 @@ struct BurnInOption: ExpressibleByArgument {
       }
       time = first.time
     }
-    return BurnIn(
-      items: items, mark: time, logoPath: logo, font: try font.map(Self.drawnFont) ?? nil)
+    return BurnIn(items: items, mark: time, logoPath: logo, font: try namedFont())
   }
 
-  /// Draws the characters of the font, before any output is made.
+  /// Finds the font, before any output is made.
   ///
-  /// - Throws: `MediaError` if the font cannot be drawn, or `CommandError` with `missing_component`
-  ///   in a program without font support.
-  func prepareFont() throws {
-    guard let font else { return }
-    guard OptionalComponents.current.burnInFont != nil else {
-      try FullProgram.replaceThisProgram(
-        for: "a font", alternative: "leave out font=, for the font of dots")
-    }
-    _ = try Self.drawnFont(font)
+  /// - Throws: `MediaError` if the font cannot be drawn.
+  func prepareFont() throws(MediaError) {
+    if try namedFont() == nil, !items.isEmpty { Output.noteMissingFont() }
   }
 
-  /// The fonts that were drawn so far, by name.
-  private static let fonts = Mutex<[String: BurnInFont]>([:])
-
-  /// Draws a font only once, however many files are exported; nil in a program without font
-  /// support.
-  private static func drawnFont(_ name: String) throws(MediaError) -> BurnInFont? {
-    if let known = fonts.withLock({ $0[name] }) { return known }
-    guard let font = try OptionalComponents.current.burnInFont?(name) else { return nil }
-    fonts.withLock { $0[name] = font }
-    return font
+  private func namedFont() throws(MediaError) -> BurnInFont? {
+    guard let font else { return nil }
+    return try BurnInFont(named: font)
   }
 }

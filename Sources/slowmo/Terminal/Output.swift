@@ -263,6 +263,12 @@ extension Output {
     return texts
   }
 
+  /// Notes that text is drawn in dots, if no font is installed.
+  static func noteMissingFont() {
+    guard BurnInFont.standard == .dots else { return }
+    note("no font is installed, so text is drawn in dots; install fonts-dejavu-core")
+  }
+
   /// Warns if some of the frames that a command measures were synthesized.
   ///
   /// Returns the number of synthesized frames.
