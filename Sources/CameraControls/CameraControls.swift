@@ -2,6 +2,7 @@
 
 import Glibc
 public import OvercrankDeviceDiscovery
+import OvercrankLinuxSystem
 public import OvercrankMediaCore
 public import OvercrankRaster
 import OvercrankV4L2
@@ -68,6 +69,23 @@ public final class CameraControls: Sendable {
   deinit {
     zoomRamp.withLock { $0 }?.cancel()
     torch.end()
+  }
+
+  /// Runs calls of this object, which block, on a thread of their own, and suspends the task meanwhile.
+  ///
+  /// ```swift
+  /// let focus = try await controls.perform { controls in
+  ///   try controls.setFocusMode(.autoFocus)
+  ///   return try controls.lensPosition
+  /// }
+  /// ```
+  ///
+  /// - Returns: The result of the closure.
+  /// - Throws: `MediaError` of the closure, or with `.outOfMemory` if no thread can be created.
+  public func perform<Result: Sendable>(
+    _ body: @escaping @Sendable (CameraControls) throws(MediaError) -> Result
+  ) async throws(MediaError) -> Result {
+    try await BlockingThread.run { _ throws(MediaError) in try body(self) }
   }
 
   /// Waits between two readings of an automatic value.

@@ -78,7 +78,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     let input = try synthetic()
     let session = CaptureSession(input)
     let output = VideoDataOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     var kept: SampleBuffer?
     for round in 0..<4 {
       try await session.startRunning()
@@ -106,11 +106,11 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
   @Test func `Outputs can be added and removed while a session runs`() async throws {
     let session = CaptureSession(try synthetic())
     let first = VideoDataOutput()
-    try session.addOutput(first)
+    try await session.addOutput(first)
     try await session.startRunning()
     for _ in 0..<5 {
       let second = VideoDataOutput()
-      try session.addOutput(second)
+      try await session.addOutput(second)
       var iterator = second.frames.makeAsyncIterator()
       #expect(try await iterator.next() != nil)
       session.removeOutput(second)
@@ -139,7 +139,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     let (one, two) = (try synthetic(), try synthetic("synthetic:192x96@240"))
     let session = CaptureSession(one)
     let output = VideoDataOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     try await session.startRunning()
     func width() async -> Int? {
       var iterator = output.frames.makeAsyncIterator()
@@ -147,8 +147,8 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     }
     #expect(await width() == 128)
     session.beginConfiguration()
-    session.removeInput(one)
-    try session.addInput(failing)
+    await session.removeInput(one)
+    try await session.addInput(failing)
     let error = await #expect(throws: MediaError.self) {
       try await session.commitConfiguration()
     }
@@ -156,8 +156,8 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(session.inputs.count == 1 && session.inputs.first === one && session.isRunning)
     #expect(await width() == 128)
     session.beginConfiguration()
-    session.removeInput(one)
-    try session.addInput(two)
+    await session.removeInput(one)
+    try await session.addInput(two)
     try await session.commitConfiguration()
     // Waiting frames of the first camera may still come before frames of the second one.
     var seen = await width()
@@ -172,7 +172,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     let input = try machine.input()
     let session = CaptureSession(input)
     let output = VideoDataOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     let events = session.events
     try await session.startRunning()
     let seen = await untilStop(events)
@@ -190,7 +190,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     let input = try machine.input()
     let session = CaptureSession(input, retryMilliseconds: 1)
     let output = VideoDataOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     let events = session.events
     try await session.startRunning()
     var kept: SampleBuffer?
@@ -238,13 +238,13 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
       try await session.startRunning()
       for await event in events where event == .didStopRunning { break }
       #expect(session.isInterrupted)
-      if removesInput { session.removeInput(input) } else { await session.stopRunning() }
+      if removesInput { await session.removeInput(input) } else { await session.stopRunning() }
       #expect(!session.isInterrupted && !session.isRunning)
       // The next start opens the device again.
       machine.advance(nanoseconds: 2_000_000_000)
       if removesInput {
         await session.stopRunning()
-        try session.addInput(input)
+        try await session.addInput(input)
       }
       try await session.startRunning()
       #expect(session.isRunning)
@@ -264,16 +264,16 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     let before = inputs.map(\.format.id)
     let session = CaptureSession(inputs[0])
     let output = VideoDataOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     #expect(session.canSetSessionPreset(.hd1280x720) && session.canSetSessionPreset(.low))
-    try session.setSessionPreset(.high)
+    try await session.setSessionPreset(.high)
     let formats = try DeviceSystem.$calls.withValue(machine) { try inputs[0].device.formats() }
     let largest = formats.map { $0.width * $0.height }.max()
     #expect(inputs[0].format.width * inputs[0].format.height == largest)
     try await session.startRunning()
     var iterator = output.frames.makeAsyncIterator()
     var kept = await iterator.next(isolation: #isolation)
-    try session.setSessionPreset(.low)
+    try await session.setSessionPreset(.low)
     #expect(session.isRunning && session.sessionPreset == .low)
     let smallest = formats.map { $0.width * $0.height }.min()
     #expect(inputs[0].format.width * inputs[0].format.height == smallest)
@@ -286,14 +286,14 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(sample != nil && old.width * old.height == largest)
     // The other camera does not support this size. So adding that camera fails, and the session
     // does not change.
-    try session.setSessionPreset(.hd1280x720)
+    try await session.setSessionPreset(.hd1280x720)
     let mode = inputs[0].format.id
     let error = #expect(throws: MediaError.self) { try session.addInput(inputs[1]) }
     #expect(error?.code == .badConfiguration && session.inputs.count == 1)
     #expect(session.isRunning && inputs[0].format.id == mode)
     #expect(inputs[1].format.id == before[1])
     #expect(!CaptureSession(inputs[1]).canSetSessionPreset(.hd1280x720))
-    try session.setSessionPreset(.inputPriority)
+    try await session.setSessionPreset(.inputPriority)
     #expect(inputs[0].format.id == before[0])
     (kept, sample) = (nil, nil)
     await session.stopRunning()
@@ -328,7 +328,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     }
     #expect(error.code == .deviceFailed && !session.isInterrupted)
     let output = VideoDataOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     try await session.startRunning()
     var iterator = output.frames.makeAsyncIterator()
     #expect(try await iterator.next() != nil)

@@ -72,7 +72,7 @@ import Testing
         let session = try session(layout, fourcc, image)
         let output = VideoDataOutput()
         if let format { try output.setVideoSettings(VideoDataSettings(pixelFormat: format)) }
-        try session.addOutput(output)
+        try await session.addOutput(output)
         let connection = try #require(session.connections.first)
         connection.automaticallyAdjustsVideoMirroring = false
         #expect(connection.isVideoRotationAngleSupported(row.angle))
@@ -124,7 +124,7 @@ import Testing
   {
     let session = try session(.compressed(.h264), "mjpg", [0, 0, 0, 1, 0x65, 1, 2, 3])
     let output = VideoDataOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     let connection = try #require(session.connections.first)
     #expect(!connection.isVideoMirroringSupported)
     #expect(connection.isVideoRotationAngleSupported(0))
@@ -162,7 +162,7 @@ import Testing
     let input = try fakeInput(machine, "640x480/yuyv")
     let session = CaptureSession(input)
     let (first, second) = (VideoDataOutput(), VideoDataOutput())
-    try session.addOutput(first)
+    try await session.addOutput(first)
     let connection = try #require(session.connections.first)
     func flips() -> [Int64] {
       [ControlID.isMirrored, .isFlipped].map { machine.controlValue($0.rawValue) }
@@ -189,7 +189,7 @@ import Testing
     await session.stopRunning()
     // A second output that wants no rotation keeps the driver from flipping frames.
     try connection.setVideoRotationAngle(180)
-    try session.addOutput(second)
+    try await session.addOutput(second)
     try await session.startRunning()
     #expect(flips() == [0, 0])
     #expect(try #require(await first.frames.first { _ in true }).image != nil)
@@ -222,7 +222,7 @@ import Testing
     let machine = try FakeVideoSystemCalls("sensor-module")
     let input = try fakeInput(machine, "64x48@120/grey")
     let session = CaptureSession(input)
-    try session.addOutput(VideoDataOutput())
+    try await session.addOutput(VideoDataOutput())
     let connection = try #require(session.connections.first)
     let value = { machine.controlValue(ControlID.imageStabilization.rawValue) }
     #expect(connection.isVideoStabilizationSupported)
@@ -240,7 +240,7 @@ import Testing
     #expect(value() == 0)
 
     let other = try camera()
-    try other.addOutput(VideoDataOutput())
+    try await other.addOutput(VideoDataOutput())
     let plain = try #require(other.connections.first)
     #expect(!plain.isVideoStabilizationSupported)
     plain.preferredVideoStabilizationMode = .standard

@@ -63,9 +63,9 @@ struct MicrophoneSessionTests {
     let listening = try Listening { $0.length = 480 * 50 }
     let camera = try CaptureDevice.named("synthetic:128x96@240")
     let images = VideoDataOutput()
-    try listening.session.addInput(
+    try await listening.session.addInput(
       try DeviceInput(device: camera, format: try camera.fastestFormat()))
-    try listening.session.addOutput(images)
+    try await listening.session.addOutput(images)
     let connections = listening.session.connections
     #expect(connections.map(\.mediaType) == [.audio, .video])
     #expect(connections[0].input === listening.input && connections[0].output === listening.output)
@@ -91,8 +91,8 @@ struct MicrophoneSessionTests {
     let microphone = listening.input.device
     let camera = try CaptureDevice.named("synthetic:128x96@240")
     let images = VideoDataOutput()
-    try session.addInput(try DeviceInput(device: camera, format: try camera.fastestFormat()))
-    try session.addOutput(images)
+    try await session.addInput(try DeviceInput(device: camera, format: try camera.fastestFormat()))
+    try await session.addOutput(images)
     let events = session.events
     try await session.startRunning()
     var seen: [SessionEvent] = []
@@ -198,7 +198,7 @@ struct MicrophoneSessionTests {
       case 1: await session.stopRunning()
       case 2 where outputs.count < 4:
         let output = AudioDataOutput()
-        try session.addOutput(output)
+        try await session.addOutput(output)
         outputs.append(output)
       case 3:
         if let output = outputs.popLast() {
@@ -213,9 +213,9 @@ struct MicrophoneSessionTests {
       case 6: try await session.commitConfiguration()
       case 7:
         if session.canAddInput(microphone) {
-          try session.addInput(microphone)
+          try await session.addInput(microphone)
         } else {
-          session.removeInput(microphone)
+          await session.removeInput(microphone)
         }
       default:
         // This waits only if an audio block is certain to arrive.

@@ -63,7 +63,7 @@ struct FrameRateRequest: Sendable {
       ]
     }
     let scripted = try ScriptedSession(steps, rate: rate)
-    try scripted.session.addOutput(output)
+    try await scripted.session.addOutput(output)
     let taken = Mutex<[SampleBuffer.Attachments]>([])
     output.setSampleBufferHandler { sample in taken.withLock { $0.append(sample.attachments) } }
     try await scripted.playToEnd()

@@ -120,8 +120,8 @@ import Testing
       device: camera, format: camera.format(matching: ModeRequest(parsing: "/grey")))
     let (fast, slow, audio) = (VideoDataOutput(), VideoDataOutput(), AudioDataOutput())
     slow.alwaysDiscardsLateVideoFrames = false
-    for output in [fast, slow] { try session.addOutput(output) }
-    try session.addOutput(audio)
+    for output in [fast, slow] { try await session.addOutput(output) }
+    try await session.addOutput(audio)
     let seen = Mutex<[UInt32]>([])
     fast.setSampleBufferHandler { sample in
       seen.withLock { $0.append(sample.attachments.sequence) }
@@ -174,12 +174,12 @@ import Testing
     let camera = try CaptureDevice.named("synthetic:128x96@240?pace=max")
     let session = try CaptureSession(device: camera, format: camera.fastestFormat())
     let output = VideoDataOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     try await session.startRunning()
     while output.ledger.waiting == 0 { await Task.yield() }
     // Another output is added and removed while the camera is blocked.
     let other = VideoDataOutput()
-    try session.addOutput(other)
+    try await session.addOutput(other)
     session.removeOutput(other)
     #expect(session.isRunning && output.ledger.offered == 1)
     await session.stopRunning()

@@ -31,7 +31,7 @@ struct SampleAttachmentTests {
     }
     let session = CaptureSession(input)
     let output = VideoDataOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     try await session.startRunning()
     var iterator = output.frames.makeAsyncIterator()
     let first = try #require(await iterator.next())
@@ -73,7 +73,7 @@ struct SampleAttachmentTests {
     try controls.setISO(200)
     let session = CaptureSession(input)
     let output = VideoDataOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     try await session.startRunning()
     var iterator = output.frames.makeAsyncIterator()
     var sample = try #require(await iterator.next())

@@ -33,20 +33,20 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=50")
     let input = try inputs(machine, 1)[0]
     let session = CaptureSession(input, retryMilliseconds: 1)
-    try session.setSessionPreset(.low)
+    try await session.setSessionPreset(.low)
     let outputs = [VideoDataOutput(), VideoDataOutput()]
-    try session.addOutput(outputs[0])
+    try await session.addOutput(outputs[0])
     let events = session.events
     try await session.startRunning()
     for await event in events where event == .didStopRunning { break }
     #expect(session.isInterrupted)
     session.removeOutput(outputs[0])
-    try session.addOutput(outputs[1])
+    try await session.addOutput(outputs[1])
     #expect(session.outputs.count == 1 && session.outputs.first === outputs[1])
     // Only a change of the preset requests the camera's modes.
     #expect(throws: MediaError.self) { try session.setSessionPreset(.high) }
     #expect(session.isInterrupted && session.sessionPreset == .low)
-    session.removeInput(input)
+    await session.removeInput(input)
     #expect(session.inputs.isEmpty && !session.isInterrupted)
     let error = #expect(throws: MediaError.self) { try session.startRunning() }
     #expect(error?.code == .badConfiguration)
@@ -59,9 +59,9 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     let machine = try FakeVideoSystemCalls("hfr-usb at=20:eio streamon-fails=2\nhfr-usb")
     let inputs = try inputs(machine, 2)
     let session = CaptureSession(inputs[0])
-    try session.addInput(inputs[1])
+    try await session.addInput(inputs[1])
     let output = VideoDataOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     let events = session.events
     try await session.startRunning()
     for await case .runtimeError(let error) in events {
@@ -72,7 +72,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     let starts = machine.callCount(streamOn)
     session.removeOutput(output)
     #expect(session.outputs.isEmpty)
-    try session.addOutput(output)
+    try await session.addOutput(output)
     #expect(machine.callCount(streamOn) == starts)
     // The first start of the failed camera fails and the second succeeds. The other camera keeps
     // running during both starts.
@@ -93,8 +93,8 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     try await session.startRunning()
     for await event in events where event == .didStopRunning { break }
     session.beginConfiguration()
-    session.removeInput(inputs[0])
-    try session.addInput(inputs[1])
+    await session.removeInput(inputs[0])
+    try await session.addInput(inputs[1])
     let error = await #expect(throws: MediaError.self) {
       try await session.commitConfiguration()
     }
@@ -125,15 +125,15 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
         (seen.count, seen.width) = (seen.count + 1, sample.formatDescription.width)
       }
     }
-    try session.addOutput(output)
+    try await session.addOutput(output)
     try await session.startRunning()
     func wait(forFramesOfWidth width: Int) async {
       while seen.withLock({ $0.width != width || $0.count < 20 }) { await Task.yield() }
     }
     await wait(forFramesOfWidth: inputs[0].format.width)
     session.beginConfiguration()
-    session.removeInput(inputs[0])
-    try session.addInput(inputs[1])
+    await session.removeInput(inputs[0])
+    try await session.addInput(inputs[1])
     try await session.commitConfiguration()
     await wait(forFramesOfWidth: inputs[1].format.width)
     await session.stopRunning()
@@ -155,7 +155,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     output.setSampleBufferHandler(on: executor) { _ in
       calls.withLock { if executor.isCurrent { $0.there += 1 } else { $0.elsewhere += 1 } }
     }
-    try session.addOutput(output)
+    try await session.addOutput(output)
     try await session.startRunning()
     while calls.withLock({ $0.there + $0.elsewhere < 20 }) { await Task.yield() }
     await session.stopRunning()

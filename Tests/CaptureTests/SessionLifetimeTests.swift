@@ -36,7 +36,7 @@ struct SessionLifetimeTests {
     func output() async throws -> VideoDataOutput {
       let output = VideoDataOutput()
       let made = try CaptureSession(CaptureDevice.named("synthetic:320x240@240"))
-      try made.addOutput(output)
+      try await made.addOutput(output)
       try await made.startRunning()
       session = made
       return output
@@ -57,7 +57,7 @@ struct SessionLifetimeTests {
     do {
       let output = VideoDataOutput()
       let made = try CaptureSession(CaptureDevice.named("synthetic:320x240@240"))
-      try made.addOutput(output)
+      try await made.addOutput(output)
       session = made
       try await made.startRunning()
       made.removeOutput(output)
@@ -122,8 +122,8 @@ struct SessionLifetimeTests {
       camera = session.inputs.first as? DeviceInput
       let outputs = (VideoDataOutput(), AudioDataOutput(), try VideoPreview(session: session))
       (video, audio, preview) = outputs
-      try session.addOutput(outputs.0)
-      try session.addOutput(outputs.1)
+      try await session.addOutput(outputs.0)
+      try await session.addOutput(outputs.1)
       outputs.1.setSampleBufferHandler { _ in }
       let frames = outputs.0.frames
       try await session.startRunning()

@@ -41,7 +41,7 @@ import Testing
         switch event {
         case .wasInterrupted: interruptions += 1
         case .runtimeError: errors += 1
-        case .interruptionEnded, .didStartRunning, .didStopRunning: break
+        case .interruptionEnded, .didStartRunning, .didStopRunning, .activeFormatDidChange: break
         }
       }
       seed += 1
@@ -109,7 +109,7 @@ private final class SessionSequence {
     case 3 where outputs.count < 3:
       let output = VideoDataOutput()
       output.alwaysDiscardsLateVideoFrames = Bool.random(using: &random)
-      try session.addOutput(output)
+      try await session.addOutput(output)
       outputs.append(output)
     case 4:
       if let output = outputs.popLast() {
@@ -126,7 +126,7 @@ private final class SessionSequence {
       if session.canAddInput(input) {
         await expectingFaults { try session.addInput(input) }
       } else {
-        session.removeInput(input)
+        await session.removeInput(input)
       }
     case 11: await changeLock()
     case 12, 13: await changeSetting()

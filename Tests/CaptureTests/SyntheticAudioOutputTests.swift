@@ -14,8 +14,8 @@ struct SyntheticAudioOutputTests {
     let camera = try CaptureDevice.named("synthetic:128x96@240")
     let session = try CaptureSession(device: camera, format: try camera.fastestFormat())
     let (images, audio) = (VideoDataOutput(), AudioDataOutput())
-    try session.addOutput(images)
-    try session.addOutput(audio)
+    try await session.addOutput(images)
+    try await session.addOutput(audio)
     try await session.startRunning()
     var frames = images.frames.makeAsyncIterator()
     let frame = try #require(await frames.next())
@@ -55,7 +55,7 @@ struct SyntheticAudioOutputTests {
     let session = try CaptureSession(device: camera, format: try camera.fastestFormat())
     for _ in 0..<3 {
       let audio = AudioDataOutput()
-      try session.addOutput(audio)
+      try await session.addOutput(audio)
       var blocks = audio.blocks.makeAsyncIterator()
       let start = MonotonicClock.nanoseconds()
       try await session.startRunning()
@@ -71,7 +71,7 @@ struct SyntheticAudioOutputTests {
     let session = try CaptureSession(device: camera, format: try camera.fastestFormat())
     for _ in 0..<3 {
       let video = VideoDataOutput()
-      try session.addOutput(video)
+      try await session.addOutput(video)
       var frames = video.frames.makeAsyncIterator()
       try await session.startRunning()
       for _ in 0..<20 { #expect(try await frames.next() != nil) }
@@ -87,7 +87,7 @@ struct SyntheticAudioOutputTests {
     try await session.startRunning()
     for _ in 0..<3 {
       let audio = AudioDataOutput()
-      try session.addOutput(audio)
+      try await session.addOutput(audio)
       var blocks = audio.blocks.makeAsyncIterator()
       for _ in 0..<3 { #expect(try await blocks.next() != nil) }
       session.removeOutput(audio)

@@ -60,7 +60,7 @@ struct ScriptedSession {
     }
     let scripted = try ScriptedSession(steps)
     let output = VideoDataOutput()
-    try scripted.session.addOutput(output)
+    try await scripted.session.addOutput(output)
     let task = Task {
       var numbers: [UInt32] = []
       for await sample in output.frames {
@@ -96,7 +96,7 @@ struct ScriptedSession {
     let scripted = try ScriptedSession([
       .action { isRequested.wait() }, try ScriptedSession.frame(0),
     ])
-    try scripted.session.addOutput(output)
+    try await scripted.session.addOutput(output)
     try await scripted.session.startRunning()
     let cancelled = Task { await output.frames.first { _ in true } }
     cancelled.cancel()
@@ -117,7 +117,7 @@ struct ScriptedSession {
         + [.action { (0..<2).forEach { _ in mayLeave.signal() } }, .action { entered.wait() }])
     let output = VideoDataOutput()
     let drops = output.drops
-    try scripted.session.addOutput(output)
+    try await scripted.session.addOutput(output)
     let numbers = Mutex<[UInt32]>([])
     output.setSampleBufferHandler { sample in
       numbers.withLock { $0.append(sample.attachments.sequence) }
@@ -151,7 +151,7 @@ struct ScriptedSession {
     let scripted = try ScriptedSession(steps, bufferCount: 8)
     let output = VideoDataOutput()
     output.alwaysDiscardsLateVideoFrames = false
-    try scripted.session.addOutput(output)
+    try await scripted.session.addOutput(output)
     output.setSampleBufferHandler { sample in
       kept.withLock { $0.append(sample) }
       taken.signal()
@@ -179,7 +179,7 @@ struct ScriptedSession {
     let scripted = try ScriptedSession(steps)
     let output = VideoDataOutput()
     output.minFrameDuration = MediaTime(1, over: 60)
-    try scripted.session.addOutput(output)
+    try await scripted.session.addOutput(output)
     let numbers = Mutex<[UInt32]>([])
     output.setSampleBufferHandler { sample in
       numbers.withLock { $0.append(sample.attachments.sequence) }
@@ -193,7 +193,7 @@ struct ScriptedSession {
   @Test func `A disabled connection delivers no frames`() async throws {
     let scripted = try ScriptedSession(try (0..<5).map { try ScriptedSession.frame(Int64($0)) })
     let output = VideoDataOutput()
-    try scripted.session.addOutput(output)
+    try await scripted.session.addOutput(output)
     let connection = try #require(scripted.session.connections.first)
     connection.isEnabled = false
     try await scripted.playToEnd()
@@ -208,7 +208,7 @@ struct ScriptedSession {
     let samples = Mutex<[SampleBuffer]>([])
     for _ in 0..<2 {
       let output = VideoDataOutput()
-      try scripted.session.addOutput(output)
+      try await scripted.session.addOutput(output)
       output.setSampleBufferHandler { sample in
         samples.withLock { $0.append(sample) }
         taken.signal()
@@ -281,7 +281,7 @@ struct ScriptedSession {
     let session = try CaptureSession(
       device: device, format: device.format(matching: ModeRequest(parsing: "/\(fourcc)")))
     let output = VideoDataOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     try await session.startRunning()
     let samples = await output.samples(4)
     var buffer = PixelBuffer(format: .yuv420p)

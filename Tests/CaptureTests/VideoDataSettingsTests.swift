@@ -21,15 +21,15 @@ import Testing
     mode: String
   ) async throws {
     let device = try CaptureDevice.named("synthetic:320x240@60?pace=max&scene=pattern")
-    let input = try DeviceInput(
+    let input = try await DeviceInput(
       device: device, format: device.format(matching: ModeRequest(parsing: mode)))
     let session = CaptureSession(input)
     let (plain, converted) = (VideoDataOutput(), VideoDataOutput())
     let settings = VideoDataSettings(pixelFormat: .bgra, width: 160, height: 120)
     try converted.setVideoSettings(settings)
     #expect(converted.videoSettings == settings && plain.videoSettings == nil)
-    try session.addOutput(plain)
-    try session.addOutput(converted)
+    try await session.addOutput(plain)
+    try await session.addOutput(converted)
     try await session.startRunning()
     let sample = try #require(await converted.frames.first { _ in true })
     #expect(sample.formatDescription.mediaSubType == .pixels(.bgra))
@@ -70,7 +70,7 @@ import Testing
     let output = VideoDataOutput()
     output.alwaysDiscardsLateVideoFrames = false
     try output.setVideoSettings(VideoDataSettings(pixelFormat: .bgra))
-    try session.session.addOutput(output)
+    try await session.session.addOutput(output)
     let kept = Mutex<[SampleBuffer]>([])
     output.setSampleBufferHandler { sample in
       kept.withLock { $0.append(sample) }
@@ -122,7 +122,7 @@ import Testing
     let output = VideoDataOutput()
     try output.setVideoSettings(VideoDataSettings(pixelFormat: .gray))
     let drops = output.drops
-    try session.addOutput(output)
+    try await session.addOutput(output)
     let task = Task {
       var numbers: [UInt32] = []
       for await sample in output.frames {
@@ -169,7 +169,7 @@ import Testing
     let output = VideoDataOutput()
     output.alwaysDiscardsLateVideoFrames = false
     try output.setVideoSettings(VideoDataSettings(pixelFormat: .bgra, width: 64))
-    try scripted.session.addOutput(output)
+    try await scripted.session.addOutput(output)
     try await scripted.playToEnd()
     // The capture thread has ended, and no frame is converted yet.
     #expect(output.ledger.waiting == 4)
@@ -197,7 +197,7 @@ import Testing
     let scripted = try ScriptedSession([try ScriptedSession.frame(0)])
     let output = VideoDataOutput()
     try output.setVideoSettings(VideoDataSettings(pixelFormat: .gray, width: 64))
-    try scripted.session.addOutput(output)
+    try await scripted.session.addOutput(output)
     try await scripted.playToEnd()
     let sample = try #require(await output.frames.first { _ in true })
     let before = try sample.pixelBuffer(as: .gray)

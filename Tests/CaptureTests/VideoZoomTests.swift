@@ -88,7 +88,7 @@ import Testing
     let session = CaptureSession(input)
     let output = VideoDataOutput()
     output.alwaysDiscardsLateVideoFrames = false
-    try session.addOutput(output)
+    try await session.addOutput(output)
     let factors = try input.videoZoomFactors()
     try input.ramp(toVideoZoomFactor: 4, withRate: 1.5)
     #expect(input.isRampingVideoZoom)
@@ -148,7 +148,8 @@ import Testing
 
   @Test func `Rejects invalid zoom factors and ramp rates without zooming`() throws {
     let input = try camera("/grey", rate: 60)
-    #expect(input.videoMaxZoomFactor == 30)
+    #expect(input.videoMaxZoomFactor == 30 && input.format.videoMaxZoomFactor == 30)
+    #expect(input.videoZoomFactorUpscaleThreshold == 1)
     for odd in [0, -1, 0.99, 30.01, .nan, .infinity] {
       for call in [
         { _ = try input.setVideoZoomFactor(odd) },
@@ -184,8 +185,8 @@ import Testing
     let input = try camera("/grey", rate: 60)
     let session = CaptureSession(input)
     let (plain, large) = (VideoDataOutput(), VideoDataOutput())
-    try session.addOutput(plain)
-    try session.addOutput(large)
+    try await session.addOutput(plain)
+    try await session.addOutput(large)
     try session.connections[1].setVideoScaleAndCropFactor(1.5)
     try input.setVideoZoomFactor(2)
     try await session.startRunning()
@@ -220,7 +221,7 @@ import Testing
     #expect(try crop(input) == whole)
     let session = CaptureSession(input)
     let output = VideoDataOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     #expect(!input.isVideoZoomedByDriver)
     #expect(try input.setVideoZoomFactor(2) == 2)
     #expect(input.isVideoZoomedByDriver)
@@ -243,7 +244,7 @@ import Testing
     let input = try fakeInput(FakeVideoSystemCalls("sensor-module crop=1"))
     let session = CaptureSession(input)
     let output = VideoDataOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     try await session.startRunning()
     try input.ramp(toVideoZoomFactor: 2, withRate: 4)
     let widths: [Double] = [64, 56, 48, 40, 32]
@@ -262,7 +263,7 @@ import Testing
     let input = try fakeInput(FakeVideoSystemCalls("sensor-module \(option)"))
     let session = CaptureSession(input)
     let output = VideoDataOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     #expect(try input.setVideoZoomFactor(2) == 2)
     #expect(!input.isVideoZoomedByDriver)
     try await session.startRunning()

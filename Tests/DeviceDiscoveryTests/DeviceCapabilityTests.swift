@@ -21,14 +21,15 @@ struct DeviceCapabilityTests {
     try onMachine("sensor-module;yuyv-1080p120") {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       for format in try camera.formats() {
-        #expect(format.videoMaxZoomFactor == 4)
+        #expect(format.lensMaxZoomFactor == 4)
+        #expect(format.videoMaxZoomFactor == Double(min(format.width, format.height)) / 16)
         #expect(format.isVideoStabilizationSupported)
         #expect(format.minExposureDuration == MediaTime(microseconds: 100))
         #expect(format.maxExposureDuration == MediaTime(1, over: 10))
         #expect(format.minISO == 100 && format.maxISO == 800)
       }
       let plain = try CaptureDevice.named("/dev/fakevideo1").fastestFormat()
-      #expect(plain.videoMaxZoomFactor == 1 && !plain.isVideoStabilizationSupported)
+      #expect(plain.lensMaxZoomFactor == 1 && !plain.isVideoStabilizationSupported)
       #expect(plain.minExposureDuration == nil && plain.maxISO == nil)
     }
   }

@@ -21,7 +21,7 @@ struct PhotoFileTests {
     let format = try camera.format(matching: ModeRequest(parsing: mode))
     let session = try CaptureSession(device: camera, format: format)
     let output = PhotoOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     try await session.startRunning()
     var settings = PhotoSettings(format: try #require(PhotoFormat(path: name)))
     settings.destination = .file(scratch.file(name))

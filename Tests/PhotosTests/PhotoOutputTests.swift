@@ -57,10 +57,10 @@ struct PhotoOutputTests {
     let camera = try PhotoCamera(steps)
     requests.join(camera.output)
     let data = VideoDataOutput()
-    try camera.session.addOutput(data)
+    try await camera.session.addOutput(data)
     data.setSampleBufferHandler { _ in }
     let movie = MovieFileOutput(settings: RecordingSettings(path: scratch.file("take.mov")))
-    try camera.session.addOutput(movie)
+    try await camera.session.addOutput(movie)
     let events = camera.output.events
     let counter = Task {
       for await event in events { if case .didFinishCapture = event { credits.signal() } }
@@ -300,7 +300,7 @@ struct PhotoOutputTests {
     let device = try CaptureDevice.named("synthetic:128x96@240?pace=max&scene=pattern")
     let session = try CaptureSession(device: device, format: device.fastestFormat())
     let output = PhotoOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     #expect(output.availablePhotoFormats == [.jpeg, .png])
     try await session.startRunning()
     var burst = PhotoSettings(format: .png)

@@ -61,7 +61,7 @@ struct StillModeTests {
   @Test func `A photo in a larger mode splits a movie and reports the gap`() async throws {
     let settings = settings("a.jpg")
     let movie = MovieFileOutput(settings: RecordingSettings(path: scratch.file("1.mov")))
-    try session.addOutput(movie)
+    try await session.addOutput(movie)
     try await session.startRunning()
     var segments = SegmentSettings { [scratch] in scratch.file("\($0).mov") }
     segments.reconnectTimeout = MediaTime(seconds: 600)
@@ -91,7 +91,7 @@ struct StillModeTests {
 
   @Test func `A photo in a larger mode ends an unsegmented recording`() async throws {
     let movie = MovieFileOutput(settings: RecordingSettings(path: scratch.file("a.mov")))
-    try session.addOutput(movie)
+    try await session.addOutput(movie)
     try await session.startRunning()
     let requests = Requests()
     requests.join(output)

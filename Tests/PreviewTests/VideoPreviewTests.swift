@@ -120,6 +120,27 @@ struct VideoPreviewTests {
     }
   }
 
+  @Test func `Only the preview of a front camera is mirrored`() throws {
+    for (name, isFront) in [("stepwise-sensor", true), ("sensor-module", false)] {
+      let session = CaptureSession(try FakeVideoSystemCalls(name).input())
+      let preview = VideoPreview()
+      let others: [any CaptureOutput] = [
+        VideoDataOutput(), MovieFileOutput(settings: RecordingSettings(path: "unused.mov")),
+      ]
+      for output in [preview] + others { try session.addOutput(output) }
+      for connection in session.connections {
+        #expect(connection.automaticallyAdjustsVideoMirroring)
+        #expect(connection.isVideoMirrored == (isFront && connection.output === preview))
+      }
+      let connection = try #require(preview.connection)
+      connection.automaticallyAdjustsVideoMirroring = false
+      try connection.setVideoMirrored(!isFront)
+      #expect(connection.isVideoMirrored == !isFront)
+      connection.automaticallyAdjustsVideoMirroring = true
+      #expect(connection.isVideoMirrored == isFront)
+    }
+  }
+
   @Test func `Refuses a preview of H.264 or of an empty session`() throws {
     let session = try h264Session()
     let error = #expect(throws: MediaError.self) { try VideoPreview(session: session) }

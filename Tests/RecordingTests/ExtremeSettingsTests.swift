@@ -64,7 +64,7 @@ struct ExtremeSettingsTests {
     var random = SeededGenerator(seed: seed)
     let (session, output) = (try session(), VideoDataOutput())
     output.minFrameDuration = random.extremeTime()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     try await session.startRunning()
     var count = 0
     for await _ in output.frames {

@@ -158,12 +158,22 @@ struct MovieGeometryTests {
       #expect(try await FFmpeg.probe(path, "stream=width,height", stream: "v:0") == ["128,96"])
     }
     let path = scratch.file("changed.mov")
+    var zoomed: DeviceInput?
     let changed = try record(
       camera, camera.frames(0..<40), .passthrough, to: path
     ) { _, input in
       try input.ramp(toVideoZoomFactor: 4, withRate: 0.02)
+      zoomed = input
     }
     #expect(changed.warnings.contains { $0.contains("changed during the take") })
+    // Each frame after the first one has its own factor.
+    let items = try Asset(path: path).timedMetadata()
+    #expect(items.map(\.frameIndex) == (1..<40).map { $0 })
+    for item in items {
+      let time = try camera.observation(item.frameIndex).microseconds
+      let factor = try #require(zoomed).geometry.zoom.factor(at: time)
+      #expect(item.key == "com.overcrank.zoom_factor" && item.value == .number(factor))
+    }
     let plain = scratch.file("plain.mov")
     let report = try record(camera, camera.frames(0..<40), .passthrough, to: plain) { _, _ in }
     #expect(try aperture(of: plain) == nil)

@@ -159,7 +159,7 @@ import Testing
     settings.audioCodec = .pcm
     let session = try session("synthetic:160x120@240?pace=max")
     let output = MovieFileOutput(settings: settings)
-    try session.addOutput(output)
+    try await session.addOutput(output)
     try await session.startRunning()
     let (events, starts, progress) = (output.events, output.events, output.progress)
     for part in 1...2 {

@@ -17,7 +17,7 @@ extension SampleBuffer {
       ?? camera.fastestFormat()
     let session = try CaptureSession(device: camera, format: format)
     let output = VideoDataOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     try await session.startRunning()
     let samples = await output.samples(1)
     await session.stopRunning()

@@ -31,7 +31,7 @@ struct BufferImportTests {
         driver: driver, delivery: delivery, negotiatedFrameRate: FrameRate(240),
         maximumByteCount: Self.width * Self.height * 4))
     let output = VideoDataOutput()
-    try session.addOutput(output)
+    try await session.addOutput(output)
     try await session.startRunning()
     let sample = await output.frames.first { _ in true }
     await session.stopRunning()

@@ -133,7 +133,7 @@ struct TextureTests {
       let device = try CaptureDevice.named("synthetic:320x240@240?scene=pattern&pace=max")
       session = try CaptureSession(
         device: device, format: device.format(matching: ModeRequest(parsing: mode)))
-      try session.addOutput(video)
+      try await session.addOutput(video)
       try await session.startRunning()
       for await sample in video.frames {
         self.sample = sample

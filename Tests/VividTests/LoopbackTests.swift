@@ -57,7 +57,7 @@ extension VividTests {
       let input = try MicrophoneInput(device: microphone, format: format)
       let session = CaptureSession(input)
       let output = AudioDataOutput()
-      try session.addOutput(output)
+      try await session.addOutput(output)
       try await session.startRunning()
       async let playing: Void = Loopback.play(file)
       // The tone lasts for eight seconds from its first loud sample.
@@ -117,7 +117,7 @@ extension VividTests {
         device: try CaptureDevice.named(Loopback.capture), format: format)
       let session = CaptureSession(input)
       let output = AudioDataOutput()
-      try session.addOutput(output)
+      try await session.addOutput(output)
       try await session.startRunning()
       var blocks = output.blocks.makeAsyncIterator()
       var last = try #require(await blocks.next())
@@ -161,7 +161,7 @@ extension VividTests {
       let session = CaptureSession(
         try MicrophoneInput(device: try CaptureDevice.named(Loopback.capture)))
       let output = AudioDataOutput()
-      try session.addOutput(output)
+      try await session.addOutput(output)
       let events = session.events
       try await session.startRunning()
       var blocks = output.blocks.makeAsyncIterator()
@@ -189,11 +189,11 @@ extension VividTests {
       let camera = try CaptureDevice.named(Vivid.node ?? "")
       let session = CaptureSession()
       session.beginConfiguration()
-      try session.addInput(try DeviceInput(device: camera, format: try camera.fastestFormat()))
-      try session.addInput(input)
+      try await session.addInput(try DeviceInput(device: camera, format: try camera.fastestFormat()))
+      try await session.addInput(input)
       let (images, audio) = (VideoDataOutput(), AudioDataOutput())
-      try session.addOutput(images)
-      try session.addOutput(audio)
+      try await session.addOutput(images)
+      try await session.addOutput(audio)
       try await session.commitConfiguration()
       #expect(session.connections.map(\.mediaType).count == 2)
       let started = MediaTime(microseconds: MonotonicClock.microseconds())
@@ -276,12 +276,12 @@ extension VividTests {
     @Test func `A session reconnects its camera while its microphone runs`() async throws {
       let camera = try CaptureDevice.named(Vivid.node ?? "")
       let session = CaptureSession(
-        try DeviceInput(device: camera, format: try camera.fastestFormat()))
-      try session.addInput(
+        try await DeviceInput(device: camera, format: try camera.fastestFormat()))
+      try await session.addInput(
         try MicrophoneInput(device: try CaptureDevice.named(Loopback.capture)))
       let (images, audio) = (VideoDataOutput(), AudioDataOutput())
-      try session.addOutput(images)
-      try session.addOutput(audio)
+      try await session.addOutput(images)
+      try await session.addOutput(audio)
       let events = session.events
       try await session.startRunning()
       // An unread frame would keep the disconnected device open.

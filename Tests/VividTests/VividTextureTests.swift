@@ -43,7 +43,7 @@ extension VividTests {
       let session = try CaptureSession(
         device: camera, format: camera.format(matching: ModeRequest(parsing: "320x180/\(format)")))
       let output = VideoDataOutput()
-      try session.addOutput(output)
+      try await session.addOutput(output)
       try await session.startRunning()
       let samples = await output.samples(3)
       try draw(samples)

@@ -174,7 +174,7 @@ public struct DeviceConfiguration: ~Copyable {
     guard isCapturing else { return }
     throw MediaError(
       .deviceBusy, "an input of this program captures from \(device.address)",
-      recovery: "set the format before the input is made, or set a preset of its session")
+      recovery: "call setActiveFormat of that input")
   }
 
   /// Opens the node or, if this program already captures from it, shares the handle of that

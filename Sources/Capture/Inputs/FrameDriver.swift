@@ -75,6 +75,11 @@ package protocol FrameDriver: AnyObject, Sendable {
   /// - Returns: The factor in force. Nil if the driver cannot crop; the image is then whole.
   func zoom(to factor: Double) -> Double?
 
+  /// The zoom factor above which a frame has more pixels than the crop; at least 1.
+  ///
+  /// Nil if the driver cannot crop.
+  var zoomUpscaleThreshold: Double? { get }
+
   /// Reverses the columns or rows of the image until the stream stops.
   ///
   /// Call this only while the stream is off.
@@ -104,6 +109,7 @@ extension FrameDriver {
   package func release() {}
   package func abandon() {}
   package func zoom(to factor: Double) -> Double? { nil }
+  package var zoomUpscaleThreshold: Double? { nil }
   package func flip(_ flips: FrameRotation) -> Bool { false }
   package func stabilize(_ isOn: Bool) {}
   package var isStabilizing: Bool? { nil }

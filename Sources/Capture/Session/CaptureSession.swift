@@ -79,6 +79,7 @@ public final class CaptureSession: Sendable {
   package convenience init(_ input: any CaptureInput, retryMilliseconds: Int) {
     self.init(SessionCore(retryMilliseconds: retryMilliseconds))
     core.state.withLock { try? $0.graph.add(input) }
+    (input as? DeviceInput)?.didJoin(self)
   }
 
   /// Creates a session for a core that has no session object.
@@ -118,6 +119,7 @@ public final class CaptureSession: Sendable {
   public convenience init(_ input: any CaptureInput) {
     self.init()
     core.state.withLock { try? $0.graph.add(input) }
+    (input as? DeviceInput)?.didJoin(self)
   }
 
   /// The session's events that occur after this call.
@@ -234,6 +236,35 @@ public final class CaptureSession: Sendable {
     try? change { graph throws(MediaError) in graph.remove(output) }
   }
 
+  /// Replaces a camera by another one, which gets its connections and their settings.
+  ///
+  /// In a running session, this call blocks until the new camera runs. If it cannot start, the old
+  /// camera runs again.
+  ///
+  /// - Parameters:
+  ///   - camera: The new camera.
+  ///   - old: The camera to replace. Nil selects the only camera of the session.
+  /// - Throws: `MediaError` with `.badConfiguration` if the session does not have the old camera, or
+  ///   as ``addInput(_:)`` does.
+  public func switchCamera(
+    to camera: DeviceInput, from old: DeviceInput? = nil
+  ) throws(MediaError) {
+    try change { graph throws(MediaError) in
+      let cameras = graph.cameras
+      guard let old = old ?? (cameras.count == 1 ? cameras[0] : nil),
+        cameras.contains(where: { $0 === old })
+      else {
+        throw MediaError(
+          .badConfiguration,
+          old.map { "\($0.device.address) is not a camera of the session" }
+            ?? "the session has \(cameras.count) cameras", recovery: "name the camera to replace")
+      }
+      guard old !== camera else { return }
+      graph.remove(old)
+      try graph.add(camera)
+    }
+  }
+
   /// Defers changes until `commitConfiguration()`.
   ///
   /// Calls may be nested.
@@ -335,11 +366,53 @@ public final class CaptureSession: Sendable {
     } catch { stopAll() }  // If no thread can be created, this thread blocks.
   }
 
+  // MARK: - Changes that suspend the task
+
   /// Commits the configuration as the blocking form does, but suspends the task meanwhile.
   ///
   /// - Throws: `MediaError` as the blocking form does.
   public func commitConfiguration() async throws(MediaError) {
     try await BlockingThread.run { _ throws(MediaError) in try self.commitConfiguration() }
+  }
+
+  /// Adds an input as the blocking form does, but suspends the task meanwhile.
+  ///
+  /// - Throws: `MediaError` as the blocking form does.
+  public func addInput(_ input: any CaptureInput) async throws(MediaError) {
+    try await BlockingThread.run { _ throws(MediaError) in try self.addInput(input) }
+  }
+
+  /// Adds an output as the blocking form does, but suspends the task meanwhile.
+  ///
+  /// - Throws: `MediaError` as the blocking form does.
+  public func addOutput(_ output: any CaptureOutput) async throws(MediaError) {
+    try await BlockingThread.run { _ throws(MediaError) in try self.addOutput(output) }
+  }
+
+  /// Removes an input as the blocking form does, but suspends the task meanwhile.
+  public func removeInput(_ input: any CaptureInput) async {
+    let remove: @Sendable () -> Void = { self.removeInput(input) }
+    do throws(MediaError) {
+      try await BlockingThread.run { _ throws(MediaError) in remove() }
+    } catch { remove() }  // If no thread can be created, this thread blocks.
+  }
+
+  /// Sets a preset as the blocking form does, but suspends the task meanwhile.
+  ///
+  /// - Throws: `MediaError` as the blocking form does.
+  public func setSessionPreset(_ preset: SessionPreset) async throws(MediaError) {
+    try await BlockingThread.run { _ throws(MediaError) in try self.setSessionPreset(preset) }
+  }
+
+  /// Replaces a camera as the blocking form does, but suspends the task meanwhile.
+  ///
+  /// - Throws: `MediaError` as the blocking form does.
+  public func switchCamera(
+    to camera: DeviceInput, from old: DeviceInput? = nil
+  ) async throws(MediaError) {
+    try await BlockingThread.run { _ throws(MediaError) in
+      try self.switchCamera(to: camera, from: old)
+    }
   }
 
   /// Starts the session, with a control supplied by the caller for one of its inputs.
@@ -500,21 +573,27 @@ public final class CaptureSession: Sendable {
       let (before, isWanted, running) = core.state.withLock {
         ($0.graph, $0.isWanted, $0.runningNow.map(\.input))
       }
-      let formats = try graph.formatChanges(since: before)
+      let changes = try graph.modeChanges(since: before)
       put(graph, insteadOf: before)
-      guard isWanted || !formats.isEmpty else { return }
+      guard isWanted || !changes.isEmpty else { return graph.keepModes() }
       beginChange()
       defer { endChange() }
       do throws(MediaError) {
-        for change in formats { try set(change.input, to: change.after) }
+        for change in changes { try set(change.input, to: change.after) }
         let new = graph.inputs.filter { input in !before.inputs.contains { $0 === input } }
-        if isWanted { try adjust(to: graph, starting: new + formats.map(\.input)) }
+        if isWanted { try adjust(to: graph, starting: new + changes.map(\.input)) }
         endInterruptions(notIn: graph)
+        graph.keepModes()
+        core.state.withLock { state in
+          state.change?.events += changes.map {
+            .activeFormatDidChange($0.input.device, $0.after.format)
+          }
+        }
       } catch {
         put(before, insteadOf: graph)
         // If an input cannot be set back to its previous mode, it stays closed until the next
         // start.
-        for change in formats { try? set(change.input, to: change.before) }
+        for change in changes { try? set(change.input, to: change.before) }
         guard isWanted else { throw error }
         // The inputs that were running are started again. If that fails too, an event reports the
         // second error, because this call already throws the first error.
@@ -528,16 +607,22 @@ public final class CaptureSession: Sendable {
   }
 
   /// Stops the stream of an input and sets the input to another mode.
-  private func set(_ input: DeviceInput, to format: CaptureFormat) throws(MediaError) {
-    guard input.format.id != format.id else { return }
+  private func set(_ input: DeviceInput, to mode: CameraMode) throws(MediaError) {
+    guard input.mode != mode else { return }
     for entry in core.state.withLock({ $0.runningNow }) where entry.input === input {
       entry.control.stop(.reconfigured)
       entry.capture.waitUntilEnded()
     }
-    try input.open(as: format)
+    try input.open(as: mode.format, frameRate: mode.frameRate)
   }
 
   private func put(_ graph: SessionGraph, insteadOf before: SessionGraph) {
+    for input in graph.cameras where !before.inputs.contains(where: { $0 === input }) {
+      input.didJoin(self)
+    }
+    for input in before.cameras where !graph.inputs.contains(where: { $0 === input }) {
+      input.didJoin(nil)
+    }
     for output in graph.outputs where !before.outputs.contains(where: { $0 === output }) {
       output.didJoin(self)
     }
@@ -751,6 +836,10 @@ extension CaptureSession {
         logger.info(
           "the interruption ended",
           metadata: ["device": "\(device.address)", "reason": "\(reason.rawValue)"])
+      case .activeFormatDidChange(let device, let format):
+        logger.info(
+          "a camera has another mode",
+          metadata: ["device": "\(device.address)", "mode": "\(format.id)"])
       case .runtimeError(let error):
         logger.error(
           "an input stopped", metadata: ["code": "\(error.code.rawValue)", "error": "\(error)"])
@@ -808,6 +897,11 @@ public enum SessionEvent: Hashable, Sendable {
   case wasInterrupted(CaptureDevice, InterruptionReason)
   /// The interruption ended, and the input of this device runs again.
   case interruptionEnded(CaptureDevice, InterruptionReason)
+  /// The camera was set to another mode by ``DeviceInput/setActiveFormat(_:frameRate:)`` or a preset.
+  ///
+  /// If it was running, it was stopped, and runs again. The frames that it did not capture meanwhile
+  /// are in no ledger, unless a recording waits for its camera.
+  case activeFormatDidChange(CaptureDevice, CaptureFormat)
   /// An input stopped with an error.
   ///
   /// `CaptureSession.startRunning()` restarts it.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankCameraControls
 public import OvercrankDeviceDiscovery
 import OvercrankLibAV
+import OvercrankLinuxSystem
 public import OvercrankMediaCore
 package import OvercrankSimulatedCameras
 import OvercrankV4L2
@@ -31,8 +33,12 @@ public final class DeviceInput: Sendable {
   let scene = SceneMonitor()
   /// The camera's zoom, and the flips that its driver applies.
   let geometry = CameraGeometry()
-  /// The mode that the input was created with.
-  let originalFormat: CaptureFormat
+  /// The mode that was set explicitly, as opposed to by a preset.
+  private let chosen: Mutex<CameraMode>
+  private struct Membership {
+    weak var core: SessionCore?
+  }
+  private let membership = Mutex(Membership())
   package var canReopen: Bool { sharesSettings != nil }
 
   /// The open device.
@@ -67,12 +73,33 @@ public final class DeviceInput: Sendable {
     try self.init(locked, sharesSettings: true)
   }
 
+  /// Opens a device as the blocking form does, but suspends the task meanwhile.
+  ///
+  /// - Throws: `MediaError` as the blocking form does.
+  public convenience init(device: CaptureDevice, format: CaptureFormat) async throws(MediaError) {
+    let reach = DeviceEnvironment()
+    let first = try await BlockingThread.run { _ throws(MediaError) in
+      try reach.perform { () throws(MediaError) in
+        var locked = try device.lockForConfiguration()
+        try locked.setActiveFormat(format)
+        try locked.sharingSettings()
+        return try OpenedDevice(locked)
+      }
+    }
+    self.init(first, reach, sharesSettings: true)
+  }
+
   /// Takes ownership of a configured device.
-  init(_ locked: consuming DeviceConfiguration, sharesSettings: Bool) throws(MediaError) {
-    reach = DeviceEnvironment()
+  convenience init(
+    _ locked: consuming DeviceConfiguration, sharesSettings: Bool
+  ) throws(MediaError) {
+    self.init(try OpenedDevice(locked), DeviceEnvironment(), sharesSettings: sharesSettings)
+  }
+
+  private init(_ first: OpenedDevice, _ reach: DeviceEnvironment, sharesSettings: Bool) {
+    self.reach = reach
     self.sharesSettings = sharesSettings
-    let first = try OpenedDevice(locked)
-    originalFormat = first.format
+    chosen = Mutex(CameraMode(first.format, first.requestedFrameRate))
     opened = Mutex(first)
     showScene(of: first.device)
   }
@@ -87,7 +114,7 @@ public final class DeviceInput: Sendable {
   ) {
     reach = DeviceEnvironment()
     sharesSettings = nil
-    originalFormat = format
+    chosen = Mutex(CameraMode(format, format.maxFrameRate))
     opened = Mutex(
       OpenedDevice(
         device: device, format: format, driver: driver, delivery: delivery,
@@ -105,6 +132,23 @@ public final class DeviceInput: Sendable {
   private func showScene(of device: CaptureDevice) {
     guard case .v4l2(let path) = device.source else { return }
     DeviceSystem.calls.handles.setCompanion(scene, of: path)
+  }
+
+  /// The mode in effect.
+  var mode: CameraMode { CameraMode(format, requestedFrameRate) }
+
+  /// The mode that was set explicitly, at first or later.
+  var chosenMode: CameraMode {
+    get { chosen.withLock { $0 } }
+    set { chosen.withLock { $0 = newValue } }
+  }
+
+  /// The session that has the input, or nil.
+  var session: CaptureSession? { membership.withLock { $0.core }?.session }
+
+  /// Called with the session when the input joins it, and with nil when the input was removed.
+  func didJoin(_ session: CaptureSession?) {
+    membership.withLock { $0.core = session?.core }
   }
 
   /// The modes that the device supports.
@@ -154,6 +198,100 @@ public final class DeviceInput: Sendable {
       opened.withLock { $0 = new }
       showScene(of: new.device)
     }
+  }
+}
+
+/// A camera's mode with a frame rate.
+struct CameraMode: Equatable {
+  let format: CaptureFormat
+  let frameRate: FrameRate
+
+  init(_ format: CaptureFormat, _ frameRate: FrameRate) {
+    (self.format, self.frameRate) = (format, frameRate)
+  }
+
+  static func == (left: Self, right: Self) -> Bool {
+    left.format.id == right.format.id && left.frameRate == right.frameRate
+  }
+}
+
+/// Another mode for an input that exists.
+///
+/// If a session has the input, its preset becomes ``SessionPreset/inputPriority``, and all its other
+/// cameras keep their modes. A running camera stops and starts again; ``CaptureSession/events`` then
+/// report `activeFormatDidChange`. A movie that is being recorded ends with the stop reason
+/// `reconfigured`, or goes on in its next file if its segments have a time to reconnect. Between
+/// ``CaptureSession/beginConfiguration()`` and `commitConfiguration()`, the change is deferred, and
+/// `commitConfiguration()` throws the errors of the driver.
+extension DeviceInput {
+  /// Sets the camera to another mode.
+  ///
+  /// Blocks.
+  ///
+  /// - Parameters:
+  ///   - format: One of `CaptureDevice.formats()`.
+  ///   - frameRate: The frame rate to lock. Nil keeps the rate if the mode supports it, and selects
+  ///     the highest otherwise.
+  /// - Throws: `MediaError` with `.modeRefused` if the camera does not have the mode or the rate; the
+  ///   stream is then not interrupted. If the driver refuses later, the camera is back in its
+  ///   previous mode.
+  public func setActiveFormat(
+    _ format: CaptureFormat, frameRate: FrameRate? = nil
+  ) throws(MediaError) {
+    guard try knownFormats().contains(where: { $0.id == format.id }) else {
+      throw refused("does not have the mode \(format.id)")
+    }
+    let kept = requestedFrameRate
+    let rate = frameRate ?? (format.frameRateRange.contains(kept) ? kept : format.maxFrameRate)
+    try set(CameraMode(format, rate))
+  }
+
+  /// Sets the minimum and maximum frame duration to one value.
+  ///
+  /// Blocks.
+  ///
+  /// - Parameter duration: The duration in seconds, above zero.
+  /// - Returns: The duration that the driver then reports, or the requested one if the change is
+  ///   deferred. Drivers may round it.
+  /// - Throws: `MediaError` as ``setActiveFormat(_:frameRate:)`` does.
+  @discardableResult
+  public func setActiveVideoFrameDuration(_ duration: MediaTime) throws(MediaError) -> MediaTime {
+    guard let rate = try? FrameRate(frameDuration: duration) else {
+      throw refused("does not support frames of \(duration.displayText) s")
+    }
+    try set(CameraMode(format, rate))
+    return requestedFrameRate == rate ? negotiatedFrameRate.frameDuration : duration
+  }
+
+  /// Sets the camera to another mode as the blocking form does, but suspends the task meanwhile.
+  ///
+  /// - Throws: `MediaError` as the blocking form does.
+  public func setActiveFormat(
+    _ format: CaptureFormat, frameRate: FrameRate? = nil
+  ) async throws(MediaError) {
+    try await BlockingThread.run { _ throws(MediaError) in
+      try self.setActiveFormat(format, frameRate: frameRate)
+    }
+  }
+
+  private func set(_ mode: CameraMode) throws(MediaError) {
+    guard mode.format.frameRateRange.contains(mode.frameRate) else {
+      throw refused("does not support \(mode.frameRate) in \(mode.format.id)")
+    }
+    if let session { return try session.setMode(mode, of: self) }
+    let before = self.mode
+    do throws(MediaError) { try open(as: mode.format, frameRate: mode.frameRate) } catch {
+      // If the previous mode fails too, the input stays closed until the next start.
+      try? open(as: before.format, frameRate: before.frameRate)
+      throw error
+    }
+    chosenMode = mode
+  }
+
+  private func refused(_ what: String) -> MediaError {
+    MediaError(
+      .modeRefused, "\(device.address) \(what)",
+      recovery: Recovery("choose another format", .listFormats(device: device.address)))
   }
 }
 
@@ -291,10 +429,15 @@ extension DeviceInput {
   /// The zoom factor of a frame that is captured now.
   public var videoZoomFactor: Double { geometry.zoom.factor(at: driver.microseconds()) }
 
-  /// The greatest zoom factor, at which the crop still has 16 pixels in each direction.
-  public var videoMaxZoomFactor: Double {
-    max(1, Double(min(format.width, format.height)) / 16)
-  }
+  /// The greatest zoom factor, as `CaptureFormat.videoMaxZoomFactor` of the mode.
+  public var videoMaxZoomFactor: Double { format.videoMaxZoomFactor }
+
+  /// The zoom factor above which a frame has more pixels than the part of the sensor that it shows.
+  ///
+  /// Above 1 only if the driver can crop, and its sensor has more pixels than a frame of this mode. 1
+  /// if the driver does not report the size of the sensor image. The call blocks while the driver
+  /// answers.
+  public var videoZoomFactorUpscaleThreshold: Double { driver.zoomUpscaleThreshold ?? 1 }
 
   /// Whether the driver crops, as opposed to the outputs.
   ///

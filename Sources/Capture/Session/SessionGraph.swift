@@ -32,6 +32,8 @@ struct SessionGraph {
   }
 
   private var removals: [Removal] = []
+  /// The modes to which cameras are set in this configuration.
+  private var modes: [(input: DeviceInput, mode: CameraMode)] = []
 
   /// The error that adding an input to the session would throw, or nil if the input can be added.
   func refusal(of input: any CaptureInput) -> MediaError? {
@@ -135,8 +137,33 @@ struct SessionGraph {
     links.removeAll { $0 === connection }
   }
 
-  /// Forgets the connections of removed inputs, because the configuration has ended.
-  mutating func endConfiguration() { removals = [] }
+  /// The mode to which a camera is set in this configuration, or nil.
+  func explicitMode(of input: DeviceInput) -> CameraMode? {
+    modes.last { $0.input === input }?.mode
+  }
+
+  /// Sets a camera to a mode.
+  ///
+  /// The preset no longer applies. The other cameras keep the modes that it has given them.
+  mutating func setMode(_ mode: CameraMode, of input: DeviceInput) {
+    if preset != .inputPriority {
+      modes = cameras.map { ($0, explicitMode(of: $0) ?? $0.mode) }
+      preset = .inputPriority
+    }
+    modes.append((input, mode))
+  }
+
+  /// Makes the modes set in this configuration those that the cameras have without a preset.
+  func keepModes() {
+    guard preset == .inputPriority else { return }
+    for (input, mode) in modes { input.chosenMode = mode }
+  }
+
+  /// Forgets what concerns one configuration only, because it has ended.
+  mutating func endConfiguration() {
+    removals = []
+    modes = []
+  }
 
   mutating func remove(_ output: any CaptureOutput) {
     members.removeAll { $0.output === output }

@@ -26,7 +26,8 @@ public enum SessionPreset: String, Hashable, Sendable, CaseIterable {
   case hd1280x720
   /// The mode with the highest rate, as `CaptureDevice.fastestFormat()` chooses it.
   case highFrameRate
-  /// The mode that each input was created with.
+  /// The mode that each input was created with or that `DeviceInput.setActiveFormat(_:frameRate:)`
+  /// has set.
   case inputPriority
 
   /// Selects the mode for this preset, or nil if no mode matches.
@@ -86,10 +87,13 @@ extension CaptureSession {
   ///
   /// Blocks while the cameras report their modes.
   public func canSetSessionPreset(_ preset: SessionPreset) -> Bool {
-    latestGraph.cameras.allSatisfy { (try? $0.format(for: preset)) != nil }
+    latestGraph.cameras.allSatisfy { $0.supports(preset) }
   }
 
   /// Sets all cameras to modes of a preset, including cameras that are added later.
+  ///
+  /// Modes that were set with `DeviceInput.setActiveFormat(_:frameRate:)` take effect again with
+  /// ``SessionPreset/inputPriority``.
   ///
   /// In a running session, cameras whose mode changes stop and start again. A movie that is being
   /// recorded is finished first. Between ``beginConfiguration()`` and `commitConfiguration()`, the
@@ -102,41 +106,61 @@ extension CaptureSession {
   }
 }
 
+extension CaptureSession {
+  /// Sets a camera to a mode, and ends the preset.
+  func setMode(_ mode: CameraMode, of input: DeviceInput) throws(MediaError) {
+    try change { graph throws(MediaError) in graph.setMode(mode, of: input) }
+  }
+}
+
 extension SessionGraph {
   /// The cameras whose mode must change, with their old and new modes.
   ///
-  /// If the preset changed, all cameras are queried. Otherwise only new cameras are queried: a
-  /// previous camera may be missing temporarily, and its error must not reject the change.
-  func formatChanges(since before: SessionGraph) throws(MediaError) -> [FormatChange] {
-    var changes: [FormatChange] = []
-    for input in cameras
-    where preset != before.preset || !before.inputs.contains(where: { $0 === input }) {
-      let format = try input.format(for: preset)
-      if format.id != input.format.id {
-        changes.append(FormatChange(input: input, before: input.format, after: format))
+  /// If the preset changed, all cameras are queried. Otherwise only new cameras and those that were
+  /// set explicitly are queried: a previous camera may be missing temporarily, and its error must
+  /// not reject the change.
+  func modeChanges(since before: SessionGraph) throws(MediaError) -> [ModeChange] {
+    var changes: [ModeChange] = []
+    for input in cameras {
+      let isNew = !before.inputs.contains { $0 === input }
+      guard isNew || preset != before.preset || explicitMode(of: input) != nil else { continue }
+      let mode = try mode(of: input)
+      if mode != input.mode {
+        changes.append(ModeChange(input: input, before: input.mode, after: mode))
       }
     }
     return changes
   }
+
+  /// The mode that the graph requires of a camera.
+  private func mode(of input: DeviceInput) throws(MediaError) -> CameraMode {
+    if preset == .inputPriority { return explicitMode(of: input) ?? input.chosenMode }
+    let formats = try input.knownFormats()
+    guard input.canReopen, let format = preset.format(among: formats) else {
+      throw input.hasNoMode(for: preset)
+    }
+    return format.id == input.format.id ? input.mode : CameraMode(format, format.maxFrameRate)
+  }
 }
 
 /// A camera's change from one mode to another.
-struct FormatChange {
+struct ModeChange {
   let input: DeviceInput
-  let before: CaptureFormat
-  let after: CaptureFormat
+  let before: CameraMode
+  let after: CameraMode
 }
 
 extension DeviceInput {
-  /// The camera's mode for a preset.
-  fileprivate func format(for preset: SessionPreset) throws(MediaError) -> CaptureFormat {
-    if preset == .inputPriority { return originalFormat }
-    let formats = try knownFormats()
-    guard canReopen, let format = preset.format(among: formats) else {
-      throw MediaError(
-        .badConfiguration, "\(device.address) has no mode for the preset \(preset.rawValue)",
-        recovery: "choose another preset, or inputPriority")
-    }
-    return format
+  /// Whether the camera has a mode for a preset.
+  fileprivate func supports(_ preset: SessionPreset) -> Bool {
+    guard preset != .inputPriority else { return true }
+    guard canReopen, let formats = try? knownFormats() else { return false }
+    return preset.format(among: formats) != nil
+  }
+
+  fileprivate func hasNoMode(for preset: SessionPreset) -> MediaError {
+    MediaError(
+      .badConfiguration, "\(device.address) has no mode for the preset \(preset.rawValue)",
+      recovery: "choose another preset, or inputPriority")
   }
 }

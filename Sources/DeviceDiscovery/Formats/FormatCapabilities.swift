@@ -6,7 +6,7 @@ import OvercrankV4L2
 /// The ranges of a camera's zoom, exposure and ISO controls, and whether it has image
 /// stabilization.
 package struct FormatCapabilities: Sendable {
-  var maxZoomFactor = 1.0
+  var lensMaxZoomFactor = 1.0
   var stabilizes = false
   var exposureDurations: ClosedRange<MediaTime>?
   var isoValues: ClosedRange<Double>?
@@ -23,7 +23,7 @@ package struct FormatCapabilities: Sendable {
   /// If a control cannot be read, the values that it would define are unknown.
   init(reportedBy device: borrowing VideoDevice) {
     if let zoom = try? device.control(.zoom), zoom.minimum > 0, zoom.minimum < zoom.maximum {
-      maxZoomFactor = Double(zoom.maximum) / Double(zoom.minimum)
+      lensMaxZoomFactor = Double(zoom.maximum) / Double(zoom.minimum)
     }
     stabilizes = (try? device.control(.imageStabilization)) != nil
     if let iso = try? device.control(.isoSensitivity) {
@@ -46,8 +46,15 @@ package struct FormatCapabilities: Sendable {
 }
 
 extension CaptureFormat {
-  /// The maximum zoom factor, or 1 if the camera cannot zoom.
-  public var videoMaxZoomFactor: Double { capabilities.maxZoomFactor }
+  /// The maximum zoom factor by cropping, at which the crop still has 16 pixels in each direction.
+  ///
+  /// `DeviceInput.setVideoZoomFactor(_:)` takes factors up to this one. It multiplies with the zoom of
+  /// the camera itself; see ``lensMaxZoomFactor``.
+  public var videoMaxZoomFactor: Double { max(1, Double(min(width, height)) / 16) }
+  /// The maximum factor of the camera's own zoom, in its lens or firmware; 1 if it has none.
+  ///
+  /// `CameraControls.setVideoZoomFactor(_:)` sets this zoom.
+  public var lensMaxZoomFactor: Double { capabilities.lensMaxZoomFactor }
   /// Whether the camera has image stabilization.
   public var isVideoStabilizationSupported: Bool { capabilities.stabilizes }
   /// The minimum exposure duration, or nil if the camera has no exposure control.

@@ -47,6 +47,8 @@ struct TakeFileWriter: ~Copyable {
   private var cleanAperture: CleanAperture?
   /// Whether the zoom changed after the first of the copied frames.
   private var hasOtherZoom = false
+  /// The zoom factor of the last frame, if frames are copied; nil before the first frame.
+  private var zoomFactor: Double?
   /// Whether a pause has left out frames that the next frame may need for decoding.
   private var isInterrupted = false
   /// The number of bytes in the file so far.
@@ -253,6 +255,15 @@ struct TakeFileWriter: ~Copyable {
       if plan.isCopy, movie != nil, aperture(ofFactor: factor) != cleanAperture {
         hasOtherZoom = true
       }
+      // A copied frame keeps the whole image, and the clean aperture has one factor only.
+      if plan.isCopy, let before = zoomFactor, before != factor {
+        values.add([
+          PendingValue(
+            position: .frameTime(observation.microseconds), key: RecordingTags.zoomFactor,
+            value: .number(factor))
+        ])
+      }
+      zoomFactor = factor
     }
     let outcome = try pipeline.take(frame.bytes, at: time) {
       (bytes, sample, parameters) throws(CallFailure) in

@@ -101,7 +101,9 @@ struct FinishedFile {
           + "(clap)")
     }
     if hasOtherZoom {
-      report.warnings.append("the zoom changed during the take, which copied frames do not show")
+      report.warnings.append(
+        "the zoom changed during the take, which copied frames do not show; the factor of each frame "
+          + "is stored as \(RecordingTags.zoomFactor)")
     }
   }
 

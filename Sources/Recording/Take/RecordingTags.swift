@@ -13,6 +13,10 @@ enum RecordingTags {
   ///
   /// Other players read this key.
   static let androidCaptureRate = "com.android.capture.fps"
+  /// The key of the zoom factor of a copied frame and of those after it.
+  ///
+  /// The clean aperture of the file has the factor of the first frame.
+  static let zoomFactor = "com.overcrank.zoom_factor"
   /// The key of a JSON value that describes the gaps and times of the take.
   static let recording = "com.overcrank.recording"
 

@@ -207,7 +207,7 @@ final class SessionFailure: Sendable {
         case .wasInterrupted: isInterrupted = true
         case .interruptionEnded: isInterrupted = false
         case .runtimeError(let error): found.withLock { $0 = error }
-        case .didStartRunning, .didStopRunning: break
+        case .didStartRunning, .didStopRunning, .activeFormatDidChange: break
         }
         // A session that stops while interrupted may still resume or fail, so it is not over yet.
         if event == .didStopRunning, !isInterrupted { isOver.signal() }

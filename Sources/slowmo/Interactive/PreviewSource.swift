@@ -14,7 +14,6 @@ final class PreviewSource {
   private let clock = MonotonicHostClock()
   /// The policy for fitting the image into the view.
   var gravity: PreviewGravity
-  private(set) var isMirrored = false
   /// The counts of the live output, which was replaced by a delayed one.
   private var replaced: (ledger: DataOutputLedger, missingCount: Int64)?
 
@@ -22,6 +21,8 @@ final class PreviewSource {
   private static let longestDelay = MediaTime(seconds: 60)
 
   /// Adds a preview to a session.
+  ///
+  /// A front camera is shown mirrored, as in a mirror; any other only if `isMirrored` is true.
   ///
   /// - Throws: `MediaError` if the camera's frames cannot be shown, or memory is short.
   init(
@@ -33,7 +34,7 @@ final class PreviewSource {
       delay > .zero
       ? .delayed(try Self.delayed(session, delay, speed))
       : .live(try VideoPreview(session: session))
-    try setMirrored(isMirrored)
+    if isMirrored { try setMirrored(true) }
   }
 
   private static func delayed(
@@ -51,9 +52,11 @@ final class PreviewSource {
     }
   }
 
-  /// Sets whether the image is mirrored; if not, it is shown as the camera sees it.
+  /// Whether the image is mirrored; if not, it is shown as the camera sees it.
+  var isMirrored: Bool { connection?.isVideoMirrored ?? false }
+
+  /// Mirrors the image, or shows it as the camera sees it.
   func setMirrored(_ isMirrored: Bool) throws(MediaError) {
-    self.isMirrored = isMirrored
     connection?.automaticallyAdjustsVideoMirroring = false
     try connection?.setVideoMirrored(isMirrored)
   }
@@ -80,6 +83,7 @@ final class PreviewSource {
       return false
     case .live(let preview):
       guard delay > .zero else { return false }
+      let isMirrored = isMirrored
       output = .delayed(try Self.delayed(session, delay, speed))
       replaced = (preview.ledger.replaced, preview.arrivals.missingCount)
       session.removeOutput(preview)

@@ -193,6 +193,8 @@ private struct QueueControls: ControlPort {
 extension V4L2Driver {
   func zoom(to factor: Double) -> Double? { crop.zoom(to: factor) }
 
+  var zoomUpscaleThreshold: Double? { crop.upscaleThreshold }
+
   func flip(_ flips: FrameRotation) -> Bool {
     var wanted: [(id: ControlID, value: Int64)] = []
     if flips.flipsX { wanted.append((.isMirrored, 1)) }
@@ -273,15 +275,7 @@ final class DriverCrop: Sendable {
   /// - Returns: The factor in force, or nil if the driver cannot crop. The image is then whole.
   func zoom(to factor: Double) -> Double? {
     state.withLock { state in
-      guard !state.isRefused else { return nil }
-      if state.original == nil {
-        guard let original = try? queue.crop(), let format = try? queue.currentFormat() else {
-          state.isRefused = true
-          return nil
-        }
-        (state.original, state.size) = (original, (format.width, format.height))
-      }
-      guard let original = state.original else { return nil }
+      guard let original = original(&state) else { return nil }
       if let granted = set(original, factor, size: state.size) {
         (state.factor, state.isCropped) = (factor, factor != 1)
         return granted
@@ -292,6 +286,33 @@ final class DriverCrop: Sendable {
       (state.isCropped, state.isRefused) = (false, true)
       return nil
     }
+  }
+
+  /// The factor at which the crop has as many pixels as a frame; nil if the driver cannot crop.
+  var upscaleThreshold: Double? {
+    state.withLock { state in
+      guard let original = original(&state), state.size.width > 0, state.size.height > 0 else {
+        return nil
+      }
+      return max(
+        1,
+        min(
+          Double(original.width) / Double(state.size.width),
+          Double(original.height) / Double(state.size.height)))
+    }
+  }
+
+  /// The driver's crop before the first zoom, or nil if the driver cannot crop.
+  private func original(_ state: inout State) -> PixelRect? {
+    guard !state.isRefused else { return nil }
+    if state.original == nil {
+      guard let original = try? queue.crop(), let format = try? queue.currentFormat() else {
+        state.isRefused = true
+        return nil
+      }
+      (state.original, state.size) = (original, (format.width, format.height))
+    }
+    return state.original
   }
 
   /// Restores the crop from before the capture.

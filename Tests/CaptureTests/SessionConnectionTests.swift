@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankDeviceDiscovery
+import OvercrankMediaCore
+import OvercrankV4L2
+import TestSupport
+import Testing
+
+@testable import OvercrankCapture
+
+/// Claims about connections that a program makes itself.
+@Suite(.serialized) struct SessionConnectionTests {
+  private func camera(_ width: Int) throws -> DeviceInput {
+    let device = try CaptureDevice.named("synthetic:\(width)x96@240")
+    return try DeviceInput(
+      device: device, format: device.format(matching: ModeRequest(parsing: "/grey")))
+  }
+
+  @Test func `Each of two cameras feeds its own output`() async throws {
+    let session = CaptureSession()
+    let cameras = [try camera(128), try camera(192)]
+    let outputs = [VideoDataOutput(), VideoDataOutput(), VideoDataOutput()]
+    for camera in cameras { try session.addInputWithNoConnections(camera) }
+    for output in outputs { try session.addOutputWithNoConnections(output) }
+    #expect(session.connections.isEmpty)
+    // The second camera feeds two outputs.
+    for (camera, output) in zip([cameras[0], cameras[1], cameras[1]], outputs) {
+      let connection = try CaptureConnection(
+        inputPorts: camera.ports(for: .video), output: output)
+      #expect(
+        connection.inputPorts == camera.ports(for: .video) && session.canAddConnection(connection))
+      try session.addConnection(connection)
+    }
+    try await session.startRunning()
+    for (output, width) in zip(outputs, [128, 192, 192]) {
+      let sample = try #require(await output.frames.first { _ in true })
+      #expect(sample.formatDescription.width == width)
+    }
+    let connection = try #require(session.connections.last)
+    session.removeConnection(connection)
+    let offered = outputs[2].ledger.offered
+    var iterator = outputs[1].frames.makeAsyncIterator()
+    for _ in 0..<5 { #expect(try await iterator.next() != nil) }
+    #expect(outputs[2].ledger.offered == offered && session.connections.count == 2)
+    // A connection that was removed can be added again.
+    try session.addConnection(connection)
+    #expect(await outputs[2].frames.first { _ in true } != nil)
+    await session.stopRunning()
+  }
+
+  @Test func `A refused connection says why`() throws {
+    let session = CaptureSession()
+    let (first, second) = (try camera(128), try camera(192))
+    let (output, audio) = (VideoDataOutput(), AudioDataOutput())
+    let port = first.ports(for: .video)
+    let connection = try CaptureConnection(inputPorts: port, output: output)
+    func expectRefused(_ connection: CaptureConnection, _ words: String) {
+      #expect(!session.canAddConnection(connection))
+      let error = #expect(throws: MediaError.self) { try session.addConnection(connection) }
+      #expect(error?.code == .badConfiguration)
+      #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
+    }
+    expectRefused(connection, "is not an input")
+    try session.addInputWithNoConnections(first)
+    expectRefused(connection, "is not in the session")
+    try session.addOutputWithNoConnections(output)
+    try session.addOutputWithNoConnections(audio)
+    expectRefused(try CaptureConnection(inputPorts: port, output: audio), "does not accept video")
+    try session.addConnection(connection)
+    try session.addInputWithNoConnections(second)
+    expectRefused(
+      try CaptureConnection(inputPorts: second.ports(for: .video), output: output),
+      first.device.address)
+    for ports in [[], first.ports(for: .video) + second.ports(for: .video)] {
+      let error = #expect(throws: MediaError.self) {
+        _ = try CaptureConnection(inputPorts: ports, output: output)
+      }
+      #expect(error?.code == .badConfiguration)
+    }
+    #expect(session.connections.count == 1)
+  }
+
+  @Test func `A camera that replaces another keeps its connections`() async throws {
+    let session = CaptureSession(try camera(128))
+    let outputs = (0..<3).map { _ in VideoDataOutput() }
+    for output in outputs { try await session.addOutput(output) }
+    func connection(_ output: VideoDataOutput) -> CaptureConnection? {
+      session.connections.first { $0.output === output }
+    }
+    try #require(connection(outputs[0])).setVideoRotationAngle(90)
+    try #require(connection(outputs[1])).isEnabled = false
+    session.removeConnection(try #require(connection(outputs[2])))
+    try await session.switchCamera(to: try camera(192))
+    #expect(session.inputs.count == 1)
+    #expect(connection(outputs[0])?.videoRotationAngle == 90)
+    #expect(connection(outputs[1])?.isEnabled == false)
+    #expect(connection(outputs[2]) == nil)
+    let sized = session.inputs.first as? DeviceInput
+    #expect(sized?.format.width == 192)
+    // A camera that is added later is connected as usual.
+    await session.removeInput(try #require(sized))
+    try await session.addInput(try camera(128))
+    #expect(session.connections.count == 3)
+    #expect(connection(outputs[0])?.videoRotationAngle == 0)
+    try await session.addInput(try camera(192))
+    let error = #expect(throws: MediaError.self) {
+      try session.switchCamera(to: try camera(256))
+    }
+    #expect(error?.code == .badConfiguration && session.inputs.count == 2)
+  }
+
+  @Test func `A camera that cannot be switched to leaves the old one running`() async throws {
+    let machine = try FakeVideoSystemCalls("hfr-usb\nhfr-usb streamon-fails=1")
+    machine.pace()
+    let inputs = try DeviceSystem.$calls.withValue(machine) {
+      try (0..<2).map { number in
+        let camera = try CaptureDevice.named("/dev/fakevideo\(number)")
+        return try DeviceInput(device: camera, format: try camera.fastestFormat())
+      }
+    }
+    let session = CaptureSession(inputs[0])
+    let output = VideoDataOutput()
+    try await session.addOutput(output)
+    try await session.startRunning()
+    let error = await #expect(throws: MediaError.self) {
+      try await session.switchCamera(to: inputs[1])
+    }
+    #expect(error?.code == .deviceFailed)
+    #expect(session.runningInputs.count == 1 && session.runningInputs.first === inputs[0])
+    #expect(await output.frames.first { _ in true } != nil)
+    try await session.switchCamera(to: inputs[1])
+    #expect(session.runningInputs.count == 1 && session.runningInputs.first === inputs[1])
+    #expect(await output.frames.first { _ in true } != nil)
+    await session.stopRunning()
+  }
+
+  @Test func `A connection follows a rotation coordinator`() throws {
+    let machine = try FakeVideoSystemCalls("stepwise-sensor")
+    let input = try machine.input()
+    let session = CaptureSession(input)
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    let connection = try #require(session.connections.first)
+    let coordinator = CaptureDevice.RotationCoordinator(device: input.device, sensors: "/nowhere")
+    coordinator.deviceRotationAngle = 90
+    try connection.follow(coordinator)
+    // The front camera sees the device rotate in the opposite direction.
+    #expect(connection.videoRotationAngle == 270)
+    coordinator.deviceRotationAngle = 180
+    #expect(connection.videoRotationAngle == 180 && !connection.isVideoMirrored)
+    try connection.setVideoRotationAngle(0)
+    coordinator.deviceRotationAngle = 90
+    #expect(connection.videoRotationAngle == 0)
+  }
+}
+
+// MARK: - Random graphs
+
+extension SessionConnectionTests {
+  /// What a session must connect, kept in the simplest way.
+  private struct Model {
+    struct Link: Hashable {
+      let input: Int
+      let output: Int
+    }
+    var inputs: [Int] = []
+    var outputs: [Int] = []
+    var links: Set<Link> = []
+    /// The links and outputs at the time at which an input was removed in this configuration.
+    var removals: [(links: Set<Link>, outputs: [Int])] = []
+
+    mutating func connect(_ input: Int, _ output: Int) {
+      if !links.contains(where: { $0.output == output }) {
+        links.insert(Link(input: input, output: output))
+      }
+    }
+
+    mutating func addInput(_ input: Int, connects: Bool) {
+      inputs.append(input)
+      guard connects else { return }
+      guard !removals.isEmpty else { return outputs.forEach { connect(input, $0) } }
+      let removal = removals.removeFirst()
+      for link in removal.links where outputs.contains(link.output) { connect(input, link.output) }
+      for output in outputs where !removal.outputs.contains(output) { connect(input, output) }
+    }
+
+    mutating func addOutput(_ output: Int, connects: Bool) {
+      outputs.append(output)
+      if connects, let first = inputs.first { connect(first, output) }
+    }
+
+    mutating func removeInput(_ input: Int) {
+      removals.append((links.filter { $0.input == input }, outputs))
+      inputs.removeAll { $0 == input }
+      links = links.filter { $0.input != input }
+    }
+
+    mutating func removeOutput(_ output: Int) {
+      outputs.removeAll { $0 == output }
+      links = links.filter { $0.output != output }
+    }
+  }
+
+  @Test(arguments: 0..<RunSize.cases(8, full: 40))
+  func `Frames flow where a model of the session says`(seed: Int) async throws {
+    var random = SeededGenerator(seed: UInt64(seed) + 900)
+    let widths = [128, 192, 256, 320]
+    let cameras = try widths.map { try camera($0) }
+    let outputs = (0..<5).map { _ in VideoDataOutput() }
+    let session = CaptureSession()
+    var model = Model()
+    for step in 0..<12 {
+      let isCommitted = Bool.random(using: &random)
+      if isCommitted { session.beginConfiguration() }
+      for _ in 0..<(isCommitted ? Int.random(in: 1...5, using: &random) : 1) {
+        try change(session, &model, cameras, outputs, &random)
+      }
+      if isCommitted { try await session.commitConfiguration() }
+      model.removals = []
+      let links = Set(
+        try session.connections.map { connection in
+          Model.Link(
+            input: try #require(cameras.firstIndex { $0 === connection.input }),
+            output: try #require(outputs.firstIndex { $0 === connection.output }))
+        })
+      #expect(links == model.links, "seed \(seed), step \(step)")
+      if step == 3, !model.inputs.isEmpty { try await session.startRunning() }
+      guard session.isRunning else { continue }
+      for link in model.links {
+        let output = outputs[link.output]
+        // A frame from before the change may still wait.
+        let sample = await output.frames.first {
+          $0.formatDescription.width == widths[link.input]
+        }
+        #expect(sample != nil, "seed \(seed), step \(step)")
+      }
+      for output in model.outputs where !model.links.contains(where: { $0.output == output }) {
+        let offered = outputs[output].ledger.offered
+        for link in model.links.prefix(1) {
+          var iterator = outputs[link.output].frames.makeAsyncIterator()
+          for _ in 0..<3 { _ = try await iterator.next() }
+        }
+        #expect(outputs[output].ledger.offered == offered, "seed \(seed), step \(step)")
+      }
+    }
+    await session.stopRunning()
+    for output in outputs { #expect(output.ledger.isBalanced) }
+  }
+
+  private func change(
+    _ session: CaptureSession, _ model: inout Model, _ cameras: [DeviceInput],
+    _ outputs: [VideoDataOutput], _ random: inout SeededGenerator
+  ) throws {
+    let (input, output) = (
+      Int.random(in: cameras.indices, using: &random),
+      Int.random(in: outputs.indices, using: &random)
+    )
+    let connects = Bool.random(using: &random)
+    switch Int.random(in: 0..<6, using: &random) {
+    case 0, 1:
+      guard !model.inputs.contains(input) else { return }
+      try connects
+        ? session.addInput(cameras[input]) : session.addInputWithNoConnections(cameras[input])
+      model.addInput(input, connects: connects)
+    case 2:
+      guard !model.outputs.contains(output) else { return }
+      try connects
+        ? session.addOutput(outputs[output]) : session.addOutputWithNoConnections(outputs[output])
+      model.addOutput(output, connects: connects)
+    case 3:
+      let connection = try CaptureConnection(
+        inputPorts: cameras[input].ports(for: .video), output: outputs[output])
+      let isFree =
+        model.inputs.contains(input) && model.outputs.contains(output)
+        && !model.links.contains { $0.output == output }
+      #expect(session.canAddConnection(connection) == isFree)
+      guard isFree else { return }
+      try session.addConnection(connection)
+      model.links.insert(.init(input: input, output: output))
+    case 4 where model.inputs.contains(input):
+      session.removeInput(cameras[input])
+      model.removeInput(input)
+    case 5 where model.outputs.contains(output):
+      session.removeOutput(outputs[output])
+      model.removeOutput(output)
+    default: break
+    }
+  }
+}
