@@ -9,7 +9,7 @@
 
 // The last one is Swift's own; the handler of the crash that follows prints a line.
 static const char *const prefixes[] = {
-    "x264 [", "x265 [", "libgomp: ", "Fatal error: failed to allocate "};
+    "x264 [", "x265 [", "libgomp: ", "Fontconfig ", "Fatal error: failed to allocate "};
 
 static int is_dropped(const char *line, size_t length) {
   for (size_t index = 0; index < sizeof prefixes / sizeof *prefixes; index++) {

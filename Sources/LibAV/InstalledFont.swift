@@ -8,7 +8,7 @@ import Synchronization
 /// The characters of Latin-1 stand in columns of equal width, whatever the font. They are drawn once
 /// for each size, so that text that changes with each frame costs no more than copying. Other text is
 /// drawn as a whole by librsvg, which shapes it, and takes a fallback font for a script that the font
-/// lacks.
+/// lacks. So the name of a file is drawn once, even if a frame number follows it.
 ///
 /// May be used from any thread.
 package final class InstalledFont: Sendable {
@@ -20,7 +20,17 @@ package final class InstalledFont: Sendable {
   private struct Cache {
     /// The masks of the characters of Latin-1, by scale and character.
     var characters: [Int: [Unicode.Scalar: TextMask]] = [:]
-    var texts: [Key: TextMask] = [:]
+    private var texts: [Key: TextMask] = [:]
+
+    /// Draws a text as a whole, unless it was drawn before.
+    mutating func mask(of text: String, _ attributes: String, _ scale: Int) -> TextMask {
+      let key = Key(text: text, scale: scale)
+      if let known = texts[key] { return known }
+      if texts.count >= InstalledFont.maximumTexts { texts = [:] }
+      let made = InstalledFont.drawn(text, attributes, scale)
+      texts[key] = made
+      return made
+    }
   }
 
   /// The attributes of the font in SVG; nil for ``DotFont``.
@@ -61,25 +71,35 @@ package final class InstalledFont: Sendable {
   /// Draws a line of text.
   package func mask(of text: String, scale: Int) -> TextMask {
     guard let attributes else { return TextMask(dots: text.unicodeScalars, scale: scale) }
+    let (shaped, tail) = Self.split(text.unicodeScalars)
     return cache.withLock { cache in
-      guard Self.isLatin(text) else {
-        let key = Key(text: text, scale: scale)
-        if let known = cache.texts[key] { return known }
-        if cache.texts.count >= Self.maximumTexts { cache.texts = [:] }
-        let made = Self.drawn(text, attributes, scale)
-        cache.texts[key] = made
-        return made
-      }
-      let characters =
-        cache.characters[scale] ?? Self.drawnCharacters(attributes, scale)
+      let first = shaped.isEmpty ? nil : cache.mask(of: String(shaped), attributes, scale)
+      let characters = cache.characters[scale] ?? Self.drawnCharacters(attributes, scale)
       cache.characters[scale] = characters
       let advance = TextMask.advance * scale
-      var mask = TextMask(width: text.unicodeScalars.count * advance, scale: scale)
-      for (index, scalar) in text.unicodeScalars.enumerated() {
-        if let character = characters[scalar] { mask.draw(character, x: index * advance) }
+      // The mask of a text ends with its last visible character.
+      let spaces = tail.isEmpty ? 0 : shaped.reversed().prefix { $0 == " " }.count
+      let left = (first?.width ?? 0) + spaces * advance
+      var mask = TextMask(width: left + tail.count * advance, scale: scale)
+      if let first { mask.draw(first, x: 0) }
+      for (index, scalar) in tail.enumerated() {
+        if let character = characters[scalar] { mask.draw(character, x: left + index * advance) }
       }
       return mask
     }
+  }
+
+  /// Splits a text into a first part that is drawn as a whole, and a last part in Latin-1.
+  ///
+  /// The last part begins with a letter, so that it cannot be part of a line from right to left.
+  private static func split(
+    _ text: String.UnicodeScalarView
+  ) -> (shaped: Substring.UnicodeScalarView, tail: Substring.UnicodeScalarView) {
+    guard let last = text.lastIndex(where: { !isLatin($0.value) }) else {
+      return (text[..<text.startIndex], text[...])
+    }
+    let start = text[last...].firstIndex { $0.isASCII && $0.properties.isAlphabetic }
+    return (text[..<(start ?? text.endIndex)], text[(start ?? text.endIndex)...])
   }
 
   /// The width of a text in pixels, without the space after its last character.

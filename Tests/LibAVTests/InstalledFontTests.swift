@@ -73,6 +73,23 @@ struct InstalledFontTests {
     #expect(mask != InstalledFont.dots.mask(of: text, scale: 3))
   }
 
+  @Test(arguments: ["走り.", "قفزة ", "قفزة 1.5 · "])
+  func `A Latin end of a text is drawn like a text of its own`(start: String) throws {
+    let end = "mov · frame 12"
+    let (whole, last) = (font.mask(of: start + end, scale: 2), font.mask(of: end, scale: 2))
+    let left = whole.width - last.width
+    let first = font.mask(of: start, scale: 2)
+    #expect(left == first.width + (start.hasSuffix(" ") ? 12 : 0))
+    for (part, x) in [(first, 0), (last, left)] {
+      for row in 0..<part.height {
+        #expect(
+          part.coverage[row * part.width..<(row + 1) * part.width]
+            .elementsEqual(
+              whole.coverage[row * whole.width + x..<row * whole.width + x + part.width]))
+      }
+    }
+  }
+
   @Test func `Text that is too wide is shortened`() {
     for font in [font, .dots] {
       #expect(font.fitting("frame", width: 29, scale: 1) == "frame")

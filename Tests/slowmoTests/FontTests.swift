@@ -39,6 +39,16 @@ struct FontTests {
     #expect(error?["code"] as? String == "burn_in_refused")
   }
 
+  @Test func `Messages of fontconfig are not printed`() async throws {
+    let finished = try await run(
+      "env",
+      [
+        "FONTCONFIG_FILE=/nonexistent", slowmoPath, "check", try await Takes.plain(),
+        "--times-only", "--plot", "a.png", "--progress", "none",
+      ], in: scratch.path)
+    #expect(finished.status == 0 && !finished.errors.contains("Fontconfig"), "\(finished.errors)")
+  }
+
   @Test func `A chart has the same lines with and without fonts`() async throws {
     let name = "走り幅跳び.mov"
     try FileManager.default.copyItem(
