@@ -68,6 +68,8 @@ def drawing(panels, programs, rows, sizes, rates):
                         f'height="{CELL_HEIGHT - 1}" fill="{color(share)}"/>')
                     parts.append(text(left + CELL_WIDTH / 2, top + 17, label(share), 11, fill=fill))
         bottom = TOP + len(rows) * (panel_height + GAP) - GAP + 14
+        if column == 0:
+            parts.append(text(x - 6, bottom, "fps", 10, "end"))
         for number, rate in enumerate(rates):
             parts.append(text(x + number * CELL_WIDTH + CELL_WIDTH / 2, bottom, rate, 10))
     note = "– : the take does not fit into memory"

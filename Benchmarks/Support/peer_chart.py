@@ -47,7 +47,7 @@ def drawing(runs):
     groups = len(dict.fromkeys(row[0] for row in rows))
     width = LEFT + (HIGH - LOW) * SCALE + RIGHT
     bottom = TOP + ROW * (len(rows) + groups)
-    height = bottom + 24
+    height = bottom + 42
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" font-family="DejaVu Sans, sans-serif">',
@@ -66,6 +66,8 @@ def drawing(runs):
         stroke = "#222222" if power == 0 else "#dddddd"
         parts.append(f'<line x1="{x}" y1="{TOP - 6}" x2="{x}" y2="{bottom}" stroke="{stroke}"/>')
         parts.append(text(x, bottom + 15, 2 ** power if power >= 0 else f"1/{2 ** -power}", 11, "middle"))
+    parts.append(text(LEFT + (HIGH - LOW) * SCALE / 2, bottom + 33, "times as good as the peer (logarithmic)",
+                      11, "middle"))
     y, last = TOP, None
     for benchmark, name, found in rows:
         if benchmark != last:
