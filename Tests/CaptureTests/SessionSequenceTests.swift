@@ -41,7 +41,7 @@ import Testing
         switch event {
         case .wasInterrupted: interruptions += 1
         case .runtimeError: errors += 1
-        case .interruptionEnded, .didStartRunning, .didStopRunning: break
+        case .interruptionEnded, .didStartRunning, .didStopRunning, .didOmitInput: break
         }
       }
       seed += 1
