@@ -50,6 +50,7 @@ final class CameraApp {
         case .wasInterrupted(_, let reason): inbox.put("interrupted: \(reason.rawValue)")
         case .interruptionEnded: inbox.put("resumed")
         case .runtimeError(let error): inbox.put("failed: \(error.message)")
+        case .didOmitInput(let omitted): inbox.put("no audio: \(omitted.error.message)")
         case .didStartRunning, .didStopRunning, .activeFormatDidChange: break
         }
       }

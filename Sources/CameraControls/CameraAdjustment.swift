@@ -75,7 +75,9 @@ extension CameraControls {
   ///
   /// - Returns: A sequence that never ends normally. It throws a `MediaError` when the device is
   ///   lost.
-  /// - Throws: `MediaError` with `.controlNotSupported` if the camera reports none of the values.
+  /// - Throws: `MediaError` with `.controlNotSupported` if the camera reports none of the values. A
+  ///   driver that answers with old values, as ``isAdjustingExposure`` describes, reports them, but the
+  ///   sequence has no elements then.
   public func adjustments() throws(MediaError)
     -> some AsyncSequence<CameraAdjustment, MediaError> & Sendable
   {
@@ -231,18 +233,26 @@ struct AdjustmentDetector {
 
   /// Returns the adjustments that start or end with this reading.
   mutating func see(_ reading: AdjustmentReading) -> [CameraAdjustment] {
-    let reported: [CameraAdjustment?] = [
-      reading.isFocusing.flatMap { report($0, of: .focus) },
-      reading.focus.flatMap { note($0, of: .focus) },
-      reading.exposure.flatMap { note($0, of: .exposure) },
-      reading.whiteBalance.flatMap { note($0, of: .whiteBalance) },
+    let focus =
+      if let isFocusing = reading.isFocusing {
+        report(isFocusing, of: .focus)
+      } else {
+        note(reading.focus, of: .focus)
+      }
+    let others = [
+      note(reading.exposure, of: .exposure), note(reading.whiteBalance, of: .whiteBalance),
     ]
-    return reported.compactMap(\.self)
+    return ([focus] + others).compactMap(\.self)
   }
 
   private mutating func note(
-    _ value: Int64, of subject: CameraAdjustment.Subject
+    _ value: Int64?, of subject: CameraAdjustment.Subject
   ) -> CameraAdjustment? {
+    guard let value else {
+      // The camera does not choose the value any more, so an adjustment of it is over.
+      defer { tracks[subject] = nil }
+      return report(false, of: subject)
+    }
     var track = tracks[subject, default: Track()]
     let hasChanged = track.last.map { $0 != value } ?? false
     track.unchangedCount = hasChanged ? 0 : track.unchangedCount + 1

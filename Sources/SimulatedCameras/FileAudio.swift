@@ -42,9 +42,17 @@ struct FileAudio: KnownAudio {
 
   func makeReader() -> any KnownAudioReader { FileAudioReader(self) }
 
-  fileprivate func open() throws(CallFailure) -> FileAudioDecoder {
-    try FileAudioDecoder(path: path, corrections: corrections)
+  /// Opens a decoder that begins some blocks before a sample, or at the start of the file.
+  fileprivate func open(before sample: Int64? = nil) throws(CallFailure) -> FileAudioDecoder {
+    let decoder = try FileAudioDecoder(path: path, corrections: corrections)
+    if let sample, let time = MediaTime(exactly: firstSample &+ sample, over: sampleRate) {
+      try decoder.seek(before: time)
+    }
+    return decoder
   }
+
+  /// Whether a decoder can begin at a sample other than the first.
+  fileprivate var isSeekable: Bool { corrections == nil }
 
   /// The index of a block's first sample, according to the time of the block.
   fileprivate func index(of block: FileAudioBlock) -> Int64? {
@@ -68,7 +76,7 @@ private struct FileAudioBlock {
   }
 }
 
-/// Decodes the audio track of a file from its start.
+/// Decodes the audio track of a file.
 private final class FileAudioDecoder {
   private var demuxer: Demuxer
   private var decoder: Decoder
@@ -87,6 +95,19 @@ private final class FileAudioDecoder {
       parameters: track.parameters, subject: path, timeBase: track.timeBase, threadCount: 1)
     self.track = track
     self.demuxer = demuxer
+  }
+
+  /// The time for which a decoder must run until its samples are those of a decoder that began at the
+  /// start.
+  ///
+  /// AAC needs two packets, Opus 80 ms.
+  private static let preRoll = MediaTime(1, over: 2).seconds
+
+  /// Continues with the packets from ``preRoll`` before a time of the file.
+  func seek(before time: MediaTime) throws(CallFailure) {
+    let target = (time.seconds - Self.preRoll) / track.timeBase
+    guard let ticks = try? target.rounded(.towardNegativeInfinity) else { return }
+    try demuxer.seek(track: track.index, toPacketBefore: Int64(clamping: ticks))
   }
 
   func nextBlock() throws(CallFailure) -> FileAudioBlock? {
@@ -121,6 +142,8 @@ private final class FileAudioReader: KnownAudioReader {
   private static let roundingShare: Int64 = 200
   /// The longest gap that the times of blocks may show, in seconds.
   private static let longestGap: Int64 = 60
+  /// The distance from which seeking costs less than decoding, in seconds.
+  private static let seekDistance: Int64 = 10
 
   init(_ audio: FileAudio) { self.audio = audio }
 
@@ -130,7 +153,9 @@ private final class FileAudioReader: KnownAudioReader {
     let last = first + Int64(count)
     target.update(repeating: 0, count: count * audio.channelCount)
     var position = max(0, first)
-    if position < start { restart() }
+    if position < start || position - blockEnd > Int64(audio.sampleRate) * Self.seekDistance {
+      move(to: position)
+    }
     while position < last, position < end ?? .max {
       guard position < blockEnd else {
         advance()
@@ -149,10 +174,21 @@ private final class FileAudioReader: KnownAudioReader {
     }
   }
 
-  private func restart() {
+  /// Continues at the block that contains a sample, or earlier.
+  private func move(to position: Int64) {
     decoder = nil
     block = []
     (start, blockStart) = (0, 0)
+    guard audio.isSeekable, position > Int64(audio.sampleRate) * Self.seekDistance,
+      let sought = try? audio.open(before: position), let next = try? sought.nextBlock(),
+      let first = audio.index(of: next), (0...position).contains(first), accepts(next)
+    else { return }
+    (decoder, block) = (sought, next.samples)
+    (start, blockStart) = (first, first)
+  }
+
+  private func accepts(_ block: FileAudioBlock) -> Bool {
+    block.rate == audio.sampleRate && block.samples.count == audio.channelCount
   }
 
   /// Decodes the next block.
@@ -162,17 +198,16 @@ private final class FileAudioReader: KnownAudioReader {
     let before = blockEnd
     do throws(CallFailure) {
       if decoder == nil { decoder = try audio.open() }
-      guard let next = try decoder?.nextBlock(), next.rate == audio.sampleRate,
-        next.samples.count == audio.channelCount
-      else {
+      guard let next = try decoder?.nextBlock(), accepts(next) else {
         end = before
         return
       }
       let rate = Int64(audio.sampleRate)
       let stated = audio.index(of: next) ?? before
+      // The times of a damaged file may be any numbers.
+      let (gap, overflow) = stated.subtractingReportingOverflow(before)
       let isContinuous =
-        abs(stated - before) <= rate / Self.roundingShare
-        || stated - before > rate * Self.longestGap
+        overflow || gap.magnitude <= rate / Self.roundingShare || gap > rate * Self.longestGap
       block = next.samples
       start = before
       blockStart = isContinuous ? before : stated

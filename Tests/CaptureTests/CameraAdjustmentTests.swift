@@ -113,6 +113,15 @@ struct CameraAdjustmentTests {
     #expect(events == [[], [], [begins], [], [], [], [], [], [ends], [], [begins]])
   }
 
+  @Test func `A camera adjustment ends when its value disappears`() {
+    var detector = AdjustmentDetector()
+    var events: [[Bool]] = []
+    for exposure: Int64? in [9, 8, nil, nil, 8, 7] {
+      events.append(detector.see(AdjustmentReading(exposure: exposure)).map(\.isAdjusting))
+    }
+    #expect(events == [[], [true], [false], [], [], [true]])
+  }
+
   @Test func `A focus adjustment lasts while autofocus reports focusing`() {
     var detector = AdjustmentDetector()
     let events = [false, true, true, false].map {

@@ -41,7 +41,9 @@ import Testing
         switch event {
         case .wasInterrupted: interruptions += 1
         case .runtimeError: errors += 1
-        case .interruptionEnded, .didStartRunning, .didStopRunning, .activeFormatDidChange: break
+        case .interruptionEnded, .didStartRunning, .didStopRunning, .activeFormatDidChange,
+          .didOmitInput:
+          break
         }
       }
       seed += 1

@@ -162,6 +162,37 @@ struct CardNamingTests {
     #expect(name(of: root, node: "/dev/null") == "usb-046d_0825-02")
   }
 
+  @Test func `Only a serial number keeps the port out of a microphone id`() throws {
+    func ids(_ serial: String?) throws -> (current: String, former: [String]) {
+      let root = try device(serial: serial)
+      return DeviceIdentity(linksIn: root.file("links")).ids(
+        ofCard: "/dev/snd/controlC9", at: root.file("1-2/1-2:1.2"), driver: "Cam", bus: "1-2:1.2",
+        device: 0)
+    }
+    let (known, unknown) = (try ids("A1B2"), try ids(nil))
+    #expect(known.current == "usb-Acme_Inc_Fast_Cam_A1B2-02-pcm0")
+    #expect(known.former == ["Cam-1-2:1.2-pcm0"])
+    #expect(unknown.current == "usb-Acme_Inc_Fast_Cam-02-pcm0-1-2:1.2")
+    #expect(unknown.former == ["usb-Acme_Inc_Fast_Cam-02-pcm0", "Cam-1-2:1.2-pcm0"])
+  }
+
+  @Test func `A former id of two microphones is ambiguous`() throws {
+    let microphones = ["1-1:1.2", "1-2:1.2"].map { port in
+      CaptureDevice(
+        id: "usb-Cam-02-pcm0-\(port)", formerIDs: ["usb-Cam-02-pcm0", "Cam-\(port)-pcm0"],
+        node: AudioNode(card: 1, device: 0), name: "Cam", driver: "USB-Audio", bus: port)
+    }
+    let error = #expect(throws: MediaError.self) {
+      try CaptureDevice.find("usb-Cam-02-pcm0", among: microphones)
+    }
+    #expect(error?.code == .badName)
+    for (index, name) in ["Cam-1-1:1.2-pcm0", "usb-Cam-02-pcm0-1-2:1.2"].enumerated() {
+      #expect(try CaptureDevice.find(name, among: microphones) == microphones[index])
+    }
+    let alone = try CaptureDevice.find("usb-Cam-02-pcm0", among: [microphones[1]])
+    #expect(alone == microphones[1])
+  }
+
   @Test func `A sound card on another bus is named after its address`() throws {
     let root = try Scratch()
     #expect(name(of: root) == "Cam-1-2:1.2")
@@ -169,10 +200,10 @@ struct CardNamingTests {
 
   @Test func `The previous id of a microphone still finds it`() throws {
     let microphone = CaptureDevice(
-      id: "usb-Acme_Cam_A1-02-pcm0", formerID: "Cam-1-2:1.2-pcm0",
+      id: "usb-Acme_Cam_A1-02-pcm0", formerIDs: ["Cam-1-2:1.2-pcm0"],
       node: AudioNode(card: 1, device: 0), name: "Cam", driver: "USB-Audio", bus: "1-2:1.2")
     let other = CaptureDevice(
-      id: "PCH-0000:00:1f.3-pcm0", formerID: "PCH-0000:00:1f.3-pcm0",
+      id: "PCH-0000:00:1f.3-pcm0", formerIDs: ["PCH-0000:00:1f.3-pcm0"],
       node: AudioNode(card: 0, device: 0), name: "PCH", driver: "HDA-Intel", bus: "0000:00:1f.3")
     for name in ["usb-Acme_Cam_A1-02-pcm0", "Cam-1-2:1.2-pcm0", "Acme", "1-2:1.2"] {
       #expect(try CaptureDevice.find(name, among: [other, microphone]) == microphone)

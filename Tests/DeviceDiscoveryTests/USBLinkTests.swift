@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankLinuxSystem
 import TestSupport
 import Testing
 
@@ -20,7 +21,11 @@ struct USBLinkTests {
     try root.writeSystemFile("1\n", "1-2/busnum")
     try root.writeSystemFile("00\n", "1-2/1-2:1.0/bInterfaceNumber")
     let link = try #require(USBLink(ofDeviceAt: root.file("1-2/1-2:1.0")))
-    #expect(link == USBLink(megabitsPerSecond: 480, supportsSuperSpeed: false, bus: 1))
+    #expect(
+      link
+        == USBLink(
+          megabitsPerSecond: 480, supportsSuperSpeed: false,
+          directory: SystemFiles.resolved(root.file("1-2")), bus: 1))
     #expect(USBLink(ofDeviceAt: root.path) == nil)
     #expect(USBLink(ofDeviceAt: root.file("missing")) == nil)
     // A network card has a speed but is not a USB device.
@@ -63,7 +68,12 @@ struct USBLinkTests {
     for (index, endpoint) in endpoints.enumerated() {
       bytes += [9, 4, 1, UInt8(index), 1, 0x0E, 2, 0, 0]
       bytes += [7, 5, 0x81, endpoint.kind] + low(endpoint.size) + [endpoint.interval]
-      if endpoint.companion > 0 { bytes += [6, 0x30, 0, 0] + low(endpoint.companion) }
+      if endpoint.companion > 0xFFFF {
+        let (upper, lower) = (endpoint.companion >> 16, endpoint.companion & 0xFFFF)
+        bytes += [6, 0x30, 0, 0x80, 1, 0, 8, 0x31, 0, 0] + low(lower) + low(upper)
+      } else if endpoint.companion > 0 {
+        bytes += [6, 0x30, 0, 0] + low(endpoint.companion)
+      }
     }
     return bytes + [9, 4, 3, 1, 1, 1, 2, 0, 0, 9, 5, 0x82, 5, 0xFF, 0x17, 1, 0, 0]
   }
@@ -73,6 +83,9 @@ struct USBLinkTests {
       (480, [(5, 192, 1, 0), (5, 0x1400, 1, 0), (5, 1_024, 1, 0)], 24_576_000),
       (480, [(5, 0x0C00, 2, 0)], 8_192_000), (480, [(2, 512, 0, 0)], nil), (480, [], nil),
       (12, [(5, 1_023, 1, 0)], 1_023_000),
+      // The bulk endpoint is for still images.
+      (480, [(5, 1_024, 1, 0), (2, 512, 0, 0)], 8_192_000),
+      (10_000, [(5, 1_024, 1, 98_304)], 786_432_000),
       (5_000, [(5, 1_024, 1, 1_024), (5, 1_024, 1, 49_152)], 393_216_000),
       (5_000, [(5, 1_024, 2, 3_072)], 12_288_000),
     ] as [(Int, [(UInt8, Int, UInt8, Int)], Int64?)])

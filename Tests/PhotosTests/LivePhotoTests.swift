@@ -54,6 +54,7 @@ struct LivePhotoTests {
   /// The Live Photo movie of a photo capture, and the events of the capture as short texts.
   static func movie(of capture: PhotoCapture) async throws -> (LivePhotoMovie?, [String]) {
     var (movie, story): (LivePhotoMovie?, [String]) = (nil, [])
+    var isRecorded = false
     for await event in capture.events {
       switch event {
       case .willBeginCapture: story.append("begin")
@@ -61,7 +62,10 @@ struct LivePhotoTests {
       case .didCapturePhoto: story.append("did")
       case .didFinishProcessingPhoto(_, let result):
         story.append("photo \(try result.get().sequence)")
+      // Its place among the events before the movie varies.
+      case .didFinishRecordingLivePhotoMovie: isRecorded = true
       case .didFinishLivePhotoMovie(_, .success(let made)):
+        #expect(isRecorded)
         story.append("movie")
         movie = made
       case .didFinishLivePhotoMovie(_, .failure(let error)):

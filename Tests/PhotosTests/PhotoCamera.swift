@@ -113,6 +113,8 @@ func story(of capture: PhotoCapture) async -> [String] {
     case .didFinishProcessingPhoto(_, .success(let photo)): story.append("photo \(photo.sequence)")
     case .didFinishProcessingPhoto(_, .failure(let error)):
       story.append("no \(error.code.rawValue)")
+    // Its place among the other events varies.
+    case .didFinishRecordingLivePhotoMovie: break
     case .didFinishLivePhotoMovie(_, .success): story.append("movie")
     case .didFinishLivePhotoMovie(_, .failure(let error)):
       story.append("no movie: \(error.code.rawValue)")

@@ -11,6 +11,7 @@ import Testing
 
 @testable import OvercrankCapture
 @testable import OvercrankPhotos
+@testable import OvercrankSimulatedCameras
 
 struct PhotoOutputTests {
   @Test(.timeLimit(.minutes(30)))
@@ -83,7 +84,8 @@ struct PhotoOutputTests {
         case .didFinishProcessingPhoto(_, let result):
           photos.append(try result.get())
           story.append("photo")
-        case .didFinishLivePhotoMovie: Issue.record("no movie was requested")
+        case .didFinishRecordingLivePhotoMovie, .didFinishLivePhotoMovie:
+          Issue.record("no movie was requested")
         case .didFinishCapture(_, let error):
           #expect(error == nil)
           story.append("finish")
@@ -148,6 +150,37 @@ struct PhotoOutputTests {
     #expect(
       await story(of: capture) == ["will begin", "will capture"]
         + [2, 14, 26, 38, 50, 62].map { "photo \($0)" } + ["did capture", "did finish"])
+  }
+
+  @Test func `A photo has a preview image and a prioritized quality`() async throws {
+    let requests = Requests()
+    let frames = try PhotoCamera.frames(0..<40, layout: .yuyv)
+    var steps = Array(frames.prefix(4))
+    for (place, priority) in QualityPrioritization.allCases.enumerated() {
+      var settings = PhotoSettings()
+      settings.photoQualityPrioritization = priority
+      settings.previewPhotoFormat = VideoDataSettings(pixelFormat: .gray, width: 64)
+      steps += [requests.step(PhotoSettings(from: settings))] + frames[(4 + place)..<(5 + place)]
+    }
+    let camera = try PhotoCamera(steps + frames[7...], layout: .yuyv)
+    requests.join(camera.output)
+    try await camera.playToEnd()
+    #expect(requests.captures.count == 3)
+    var sizes: [Int] = []
+    for capture in requests.captures {
+      for await case .didFinishProcessingPhoto(_, let result) in capture.events {
+        let photo = try result.get()
+        sizes.append(photo.data?.count ?? 0)
+        let preview = try #require(photo.previewPixelBuffer)
+        #expect(preview.width == 64 && preview.height == 48 && preview.format == .gray)
+        #expect(try PhotoCamera.number(in: photo.data ?? []) == Int(photo.sequence))
+      }
+    }
+    #expect(sizes.count == 3 && sizes == sizes.sorted() && Set(sizes).count == 3)
+    var odd = PhotoSettings()
+    odd.previewPhotoFormat = VideoDataSettings(width: 0)
+    let error = #expect(throws: MediaError.self) { try odd.check() }
+    #expect(error?.code == .notConvertible)
   }
 
   @Test func `A photo without zero shutter lag is the next captured frame`()

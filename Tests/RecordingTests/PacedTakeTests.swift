@@ -13,6 +13,7 @@ import TestSupport
 import Testing
 
 @testable import OvercrankRecording
+@testable import OvercrankSimulatedCameras
 
 /// Takes of cameras that wait until their frames are consumed.
 ///
@@ -97,6 +98,59 @@ import Testing
       }
       #expect(wrong == nil, "channel \(channel)")
     }
+  }
+
+  @Test func `An MP4 take leaves out file audio that AAC does not support`() throws {
+    let scratch = try Scratch()
+    var recipe = MovieRecipe.constant(240, count: 24)
+    var audio = MovieRecipe.Audio()
+    (audio.codec, audio.sampleRate, audio.sampleCount) = ("pcm_s16le", 192_000, 19_200)
+    recipe.audio = audio
+    let clip = scratch.file("clip.mov")
+    try recipe.write(to: clip)
+    for (name, codec) in [("take.mp4", nil), ("take.mov", AudioCodec.pcm)] {
+      let settings = RecordingSettings(path: scratch.file(name))
+      let output = try MovieFileOutput(session: session("file:\(clip)"), settings: settings)
+      let refusal = try output.preflight().audioRefusal
+      #expect((refusal?.code == .codecRefused) == (codec == nil))
+      let report = try output.record()
+      #expect(report.ledger.stored == 24 && report.audio?.codec == codec)
+    }
+  }
+
+  @Test(arguments: ["pcm_s16le", "aac"])
+  func `File audio is the same wherever reading begins`(codec: String) throws {
+    let scratch = try Scratch()
+    let rate = 8_000
+    var recipe = MovieRecipe.constant(10, count: 600)
+    var audio = MovieRecipe.Audio()
+    (audio.codec, audio.sampleRate, audio.sampleCount) = (codec, rate, 60 * rate)
+    audio.wave = { channel, sample in
+      Float((sample * (channel == 0 ? 7 : 11)) % 20_000 - 10_000) / 32_768
+    }
+    recipe.audio = audio
+    let clip = scratch.file("clip.mov")
+    try recipe.write(to: clip)
+    let file = try #require(FileAudio(path: clip, corrections: nil))
+    let count = 3_000
+    func samples(_ reader: any KnownAudioReader, _ first: Int) -> [Float] {
+      var samples = [Float](repeating: 0, count: 2 * count)
+      samples.withUnsafeMutableBufferPointer { buffer in
+        if let start = buffer.baseAddress { reader.read(count, from: Int64(first), into: start) }
+      }
+      return samples
+    }
+    var whole: [[Float]] = []
+    let ordered = file.makeReader()
+    for first in stride(from: 0, to: 60 * rate, by: count) { whole.append(samples(ordered, first)) }
+    let jumping = file.makeReader()
+    for part in [100, 20, 150, 149, 0, 60, 159] {
+      let isEqual = zip(samples(jumping, part * count), whole[part]).allSatisfy {
+        abs($0 - $1) <= 1e-6
+      }
+      #expect(isEqual, "part \(part)")
+    }
+    #expect(whole[100].contains { $0 != 0 })
   }
 
   @Test func `A file with an extreme sample rate plays without audio`() throws {

@@ -25,6 +25,8 @@ final class ScriptedMicrophone: AudioDriver {
 
   let format: AudioFormat
   private let epoch: Int64
+  /// Called when the stream starts and, with false, when it stops.
+  private let switched: @Sendable (Bool) throws(MediaError) -> Void
   private let wave: @Sendable (_ seconds: Double, _ channel: Int) -> Double
   // Used only by the capture thread.
   private nonisolated(unsafe) var steps: [Step]
@@ -35,11 +37,13 @@ final class ScriptedMicrophone: AudioDriver {
   /// Its first sample has the given capture time in nanoseconds.
   init(
     _ steps: [Step], rate: Int = 48_000, channels: Int = 2, atNanoseconds epoch: Int64,
+    switched: @escaping @Sendable (Bool) throws(MediaError) -> Void = { _ in },
     wave: @escaping @Sendable (_ seconds: Double, _ channel: Int) -> Double
   ) {
     format = AudioFormat(.float, sampleRate: rate, channelCount: channels)
     self.steps = steps
     self.epoch = epoch
+    self.switched = switched
     self.wave = wave
   }
 
@@ -49,8 +53,8 @@ final class ScriptedMicrophone: AudioDriver {
     epoch + sample * 1_000_000_000 / Int64(format.sampleRate)
   }
 
-  func start() {}
-  func stop() {}
+  func start() throws(MediaError) { try switched(true) }
+  func stop() { try? switched(false) }
 
   func read(
     into memory: UnsafeMutableRawBufferPointer, timeoutMilliseconds: Int32

@@ -28,7 +28,7 @@ package final class ScriptedDriver: FrameDriver {
   ///
   /// Closures often retain an owner of the driver, so none is kept after it has run.
   private let actions: Mutex<[Int: @Sendable () -> Void]>
-  private let startError: MediaError?
+  private let startError: @Sendable () -> MediaError?
   private let next = Atomic<Int>(0)
   private let ended = Atomic<Bool>(false)
   private let held = Atomic<Int>(0)
@@ -42,8 +42,11 @@ package final class ScriptedDriver: FrameDriver {
 
   /// Makes a driver with a script.
   ///
-  /// `startError` is thrown when the stream starts.
-  package init(_ steps: [Step], bufferCount: Int = 4, startError: MediaError? = nil) {
+  /// `startError` is computed and thrown when the stream starts.
+  package init(
+    _ steps: [Step], bufferCount: Int = 4,
+    startError: @autoclosure @escaping @Sendable () -> MediaError? = nil
+  ) {
     var actions: [Int: @Sendable () -> Void] = [:]
     self.steps = steps.enumerated().map { index, step in
       guard case .action(let body) = step else { return step }
@@ -90,7 +93,7 @@ package final class ScriptedDriver: FrameDriver {
   package func microseconds() -> Int64 { clock.load(ordering: .relaxed) }
 
   package func start(keeping held: [Int]) throws(MediaError) {
-    if let startError { throw startError }
+    if let error = startError() { throw error }
   }
 
   package func dequeue(timeoutMilliseconds: Int32) throws(MediaError) -> DequeuedBuffer? {

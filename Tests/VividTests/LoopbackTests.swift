@@ -189,7 +189,8 @@ extension VividTests {
       let camera = try CaptureDevice.named(Vivid.node ?? "")
       let session = CaptureSession()
       session.beginConfiguration()
-      try await session.addInput(try DeviceInput(device: camera, format: try camera.fastestFormat()))
+      try await session.addInput(
+        try DeviceInput(device: camera, format: try camera.fastestFormat()))
       try await session.addInput(input)
       let (images, audio) = (VideoDataOutput(), AudioDataOutput())
       try await session.addOutput(images)

@@ -215,6 +215,14 @@ struct SystemCheckTests {
     second.address = "/dev/video2"
     state.devices.append(second)
     #expect(try tip("usb", in: state).advice?.contains("different USB controllers") == true)
+    // Two nodes of one camera share one connection.
+    for number in [1, 2] {
+      state.devices[number].diagnosis.usb = USBLink(
+        megabitsPerSecond: 480, supportsSuperSpeed: false, directory: "/sys/1-1", bus: 1,
+        isochronousBytesPerSecond: 24_576_000)
+    }
+    let one = try tip("usb", in: state)
+    #expect(one.advice == nil && !one.found.contains("shared"))
   }
 
   @Test func `System checks report an exposure longer than a frame`() throws {

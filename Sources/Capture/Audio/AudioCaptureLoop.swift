@@ -67,11 +67,7 @@ struct AudioCaptureLoop: CaptureWork {
 
   mutating func start() throws(MediaError) {
     control.switchedOn.store(lastArrival / 1_000, ordering: .relaxed)
-    do throws(MediaError) { try driver.start() } catch {
-      fail(error)
-      close()
-      throw error
-    }
+    try driver.start()
   }
 
   mutating func run() -> CaptureEnd {
@@ -119,7 +115,9 @@ struct AudioCaptureLoop: CaptureWork {
 
   /// Throws if the device has delivered no samples for longer than ``timeout``.
   private func checkSilence() throws(MediaError) {
-    guard driver.nanoseconds() &- lastArrival >= Self.timeout else { return }
+    guard driver.reportsSilence, driver.nanoseconds() &- lastArrival >= Self.timeout else {
+      return
+    }
     throw MediaError(
       .noFrames, "the microphone delivered no audio for \(Self.timeout / 1_000_000_000) s",
       recovery: "unplug it and plug it in again, or choose another format")

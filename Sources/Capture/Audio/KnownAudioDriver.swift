@@ -31,6 +31,7 @@ final class KnownAudioDriver: AudioDriver {
   }
 
   var waitsForTakers: Bool { frameClock != nil }
+  var reportsSilence: Bool { false }
 
   func nanoseconds() -> Int64 {
     frameClock.map { $0.microseconds() * 1_000 } ?? MonotonicClock.nanoseconds()

@@ -28,7 +28,12 @@ final class RunningAudio: InputCapture {
 
   func begin() throws(MediaError) { try thread.begin() }
 
-  func cancel() { thread.cancel() }
+  func cancel(_ error: MediaError?) {
+    thread.cancel()
+    var ended: [any AudioBlockSink] = []
+    sinkList.close(&ended)
+    for sink in ended { sink.end() }
+  }
 
   func connect(_ connections: [CaptureConnection]) throws(MediaError) -> Bool {
     sinkList.set(try connections.audioSinks)

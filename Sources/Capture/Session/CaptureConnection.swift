@@ -79,8 +79,14 @@ public final class CaptureConnection: Sendable {
 
   /// The camera at the input, or nil if the input is not a camera.
   package var camera: DeviceInput? { input as? DeviceInput }
+  /// Whether the input is a camera, or one that the session may omit.
+  package var isOptional: Bool {
+    (input as? any CapturingInput).map { $0.isOptional || $0 is DeviceInput } ?? false
+  }
   /// The format of the audio that the input provides, or nil for a video connection.
-  var audioFormat: AudioFormat? { input.ports.first { $0.mediaType == mediaType }?.audioFormat }
+  package var audioFormat: AudioFormat? {
+    input.ports.first { $0.mediaType == mediaType }?.audioFormat
+  }
 
   /// Whether frames or audio pass through the connection.
   ///

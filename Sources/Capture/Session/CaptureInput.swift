@@ -36,11 +36,13 @@ public struct InputPort: Hashable, Sendable {
     (self.mediaType, self.audioFormat) = (mediaType, audioFormat)
   }
 
+  /// Whether two ports provide the same media of the same input.
   public static func == (left: Self, right: Self) -> Bool {
     left.input === right.input && left.mediaType == right.mediaType
       && left.audioFormat == right.audioFormat
   }
 
+  /// Hashes the input and the media type.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(ObjectIdentifier(input))
     hasher.combine(mediaType)
@@ -70,6 +72,9 @@ package protocol CapturingInput: CaptureInput {
   /// False if the caller supplied the driver.
   var canReopen: Bool { get }
 
+  /// Whether the session runs without the input if its device, or another one beside it, cannot start.
+  var isOptional: Bool { get }
+
   /// Closes a lost device, because the handle of a lost device stays unusable even after the device
   /// returns.
   func close()
@@ -93,13 +98,17 @@ package protocol InputCapture: AnyObject, Sendable {
   ///
   /// Call this method at most once.
   ///
-  /// - Throws: `MediaError` from the device.
+  /// - Throws: `MediaError` from the device. The sinks have not ended then: another capture may fill
+  ///   them, or ``cancel(_:)`` ends them.
   func begin() throws(MediaError)
 
-  /// Ends a capture that has not begun.
+  /// Ends the sinks of a capture that has not begun, or could not begin.
   ///
   /// Do not call ``begin()`` afterwards.
-  func cancel()
+  ///
+  /// - Parameter error: The error with which the capture could not begin; nil if it is not wanted any
+  ///   more.
+  func cancel(_ error: MediaError?)
 
   /// Replaces the connections that receive the media.
   ///
@@ -114,6 +123,8 @@ package protocol InputCapture: AnyObject, Sendable {
 }
 
 extension CapturingInput {
+  package var isOptional: Bool { false }
+
   /// Whether this input and another input use the same device node.
   func isSameNode(as other: any CapturingInput) -> Bool {
     (device.kind == .v4l2 || device.kind == .alsa) && device.path == other.device.path

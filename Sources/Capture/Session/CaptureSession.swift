@@ -21,6 +21,11 @@ import Synchronization
 /// as long as one of its inputs does. If one input cannot start, the session starts none. If a
 /// movie's queue is full, its output reports that as an event; the session is not interrupted.
 ///
+/// A microphone may be optional, such as the one of a camera
+/// (``MicrophoneInput/init(ofCamera:)``). An optional input never keeps the others from running. If
+/// it cannot start, or if another input can start only without it, the session removes it, closes its
+/// device, and continues. ``omittedInputs`` and ``SessionEvent/didOmitInput(_:)`` give the reason.
+///
 /// The session keeps its inputs and outputs alive. An output keeps its inputs alive too, so a
 /// function may return only the output. The output's `session` property then gives access to the
 /// session. Inputs, outputs and connections may be changed in every state. Changes between
@@ -53,6 +58,8 @@ public final class CaptureSession: Sendable {
     /// See ``retain(_:)``.
     private(set) var retained: CaptureSession?
     var interruptions: [Interruption] = []
+    /// The optional inputs that were removed since the session last started.
+    var omitted: [OmittedInput] = []
     /// The events collected while inputs are started or replaced.
     ///
     /// Nil at other times.
@@ -143,6 +150,9 @@ public final class CaptureSession: Sendable {
   public var interruptedInputs: [any CaptureInput] {
     core.state.withLock { $0.interruptions.map { $0.input } }
   }
+  /// The optional inputs that the session has removed since it last started, because they or
+  /// another input could not start.
+  public var omittedInputs: [OmittedInput] { core.state.withLock { $0.omitted } }
   /// The inputs, in the order in which they were added.
   public var inputs: [any CaptureInput] { core.state.withLock { $0.graph.inputs } }
   /// The outputs, in the order in which they were added.
@@ -430,7 +440,9 @@ public final class CaptureSession: Sendable {
     try core.work.withLock { (_) throws(MediaError) -> Bool in
       let (graph, wasWanted) = core.state.withLock { state in
         defer {
-          if !state.isWanted { (state.isWanted, state.resumes) = (true, resumes) }
+          if !state.isWanted {
+            (state.isWanted, state.resumes, state.omitted) = (true, resumes, [])
+          }
           state.retain(self)
         }
         return (state.graph, state.isWanted)
@@ -459,7 +471,11 @@ public final class CaptureSession: Sendable {
   ) throws(MediaError) {
     let first = try firstInput(of: graph)
     for input in graph.inputs {
-      try start(input, in: graph, control: input === first ? control : CaptureControl())
+      if input === first {
+        try start(input, in: graph, control: control)
+      } else {
+        try startOrOmit(input, in: graph)
+      }
     }
   }
 
@@ -491,11 +507,43 @@ public final class CaptureSession: Sendable {
   /// Starts an input, and reopens its device first if it is closed.
   ///
   /// Does nothing if the session was stopped meanwhile.
+  ///
+  /// Devices on one bus share its bandwidth. If the input cannot start, the running optional inputs are
+  /// therefore stopped, and omitted if the input can start without them.
   func start(
     _ input: any CapturingInput, in graph: SessionGraph,
     control: CaptureControl = CaptureControl()
   ) throws(MediaError) {
     try input.openIfClosed()
+    var (capture, error) = try attempt(input, in: graph, control)
+    let optional = error == nil || input.isOptional ? [] : stopOptionalInputs()
+    if let first = error, !optional.isEmpty {
+      (capture, error) = try attempt(input, in: graph, control)
+      if error == nil { for input in optional { omit(input, because: first) } }
+    }
+    if let error {
+      capture.cancel(error)
+      throw error
+    }
+    core.state.withLock { $0.change?.hasStarted = true }
+  }
+
+  /// Starts an input, or omits it if it is optional and cannot start.
+  private func startOrOmit(
+    _ input: any CapturingInput, in graph: SessionGraph
+  ) throws(MediaError) {
+    do throws(MediaError) { try start(input, in: graph) } catch {
+      guard input.isOptional else { throw error }
+      omit(input, because: error)
+    }
+  }
+
+  /// Creates a capture and starts it.
+  ///
+  /// - Returns: The capture, and the error with which it could not start. Its sinks have not ended.
+  private func attempt(
+    _ input: any CapturingInput, in graph: SessionGraph, _ control: CaptureControl
+  ) throws(MediaError) -> (any InputCapture, MediaError?) {
     let capture = try input.makeCapture(
       into: graph.connections(from: input), control: control
     ) { [weak core] end in core?.session.didEnd(input, end) }
@@ -503,12 +551,38 @@ public final class CaptureSession: Sendable {
       if state.isWanted { state.running.append((input, capture, control)) }
       return state.isWanted
     }
-    guard isWanted else { return capture.cancel() }
+    guard isWanted else {
+      capture.cancel(nil)
+      return (capture, nil)
+    }
     do throws(MediaError) { try capture.begin() } catch {
       core.state.withLock { state in state.running.removeAll { $0.input === input } }
-      throw error
+      return (capture, error)
     }
-    core.state.withLock { $0.change?.hasStarted = true }
+    return (capture, nil)
+  }
+
+  /// Stops the running optional inputs, and returns them.
+  private func stopOptionalInputs() -> [any CapturingInput] {
+    let optional = core.state.withLock { $0.runningNow }.filter { $0.input.isOptional }
+    for entry in optional {
+      entry.control.stop(.reconfigured)
+      entry.capture.waitUntilEnded()
+    }
+    return optional.map(\.input)
+  }
+
+  /// Removes an optional input from the session and closes its device.
+  private func omit(_ input: any CapturingInput, because error: MediaError) {
+    let omitted = OmittedInput(device: input.device, error: error)
+    input.close()
+    core.state.withLock { state in
+      state.graph.remove(input)
+      state.graph.endConfiguration()
+      state.draft?.graph.remove(input)
+      state.omitted.append(omitted)
+      state.change?.events.append(.didOmitInput(omitted))
+    }
   }
 
   /// Handles the end of the stream from an input.
@@ -670,7 +744,7 @@ public final class CaptureSession: Sendable {
       && !running.contains(where: { $0.input === input })
       && !interruptions.contains(where: { $0.input === input })
     {
-      try start(input, in: graph)
+      try startOrOmit(input, in: graph)
     }
   }
 }
@@ -840,6 +914,10 @@ extension CaptureSession {
         logger.info(
           "a camera has another mode",
           metadata: ["device": "\(device.address)", "mode": "\(format.id)"])
+      case .didOmitInput(let omitted):
+        logger.warning(
+          "an optional input was omitted",
+          metadata: ["device": "\(omitted.device.address)", "error": "\(omitted.error)"])
       case .runtimeError(let error):
         logger.error(
           "an input stopped", metadata: ["code": "\(error.code.rawValue)", "error": "\(error)"])
@@ -885,6 +963,15 @@ package final class SessionCore: Sendable {
   }
 }
 
+/// An optional input that a session has removed because it, or another input beside it, could not
+/// start.
+public struct OmittedInput: Hashable, Sendable {
+  /// The device of the input.
+  public let device: CaptureDevice
+  /// The error of the input that could not start.
+  public let error: MediaError
+}
+
 /// A state change of a session.
 public enum SessionEvent: Hashable, Sendable {
   /// The session started, and frames flow.
@@ -902,6 +989,8 @@ public enum SessionEvent: Hashable, Sendable {
   /// If it was running, it was stopped, and runs again. The frames that it did not capture meanwhile
   /// are in no ledger, unless a recording waits for its camera.
   case activeFormatDidChange(CaptureDevice, CaptureFormat)
+  /// An optional input was removed because it, or another input beside it, could not start.
+  case didOmitInput(OmittedInput)
   /// An input stopped with an error.
   ///
   /// `CaptureSession.startRunning()` restarts it.

@@ -408,12 +408,13 @@ private final class DeviceCapture: InputCapture, GeometryCapture {
     }
   }
 
-  func cancel() {
+  func cancel(_ error: MediaError?) {
     thread.cancel()
     // The sinks are ended here, because no stream was started that could end them.
     var ended: [any FrameSink] = []
     sinks.close(&ended)
-    for sink in ended { sink.end(CaptureEnd(stopReason: .stopped)) }
+    let end = error.map { CaptureEnd(error: $0) } ?? CaptureEnd(stopReason: .stopped)
+    for sink in ended { sink.end(end) }
   }
 
   func waitUntilEnded() -> CaptureEnd { thread.waitUntilEnded() }

@@ -177,9 +177,8 @@ struct SessionGraph {
 
   /// Connects each port of an input to an output that accepts it.
   ///
-  /// An output accepts each media type from one input only: the first input that was connected.
-  ///
-  /// - Parameter former: A connection whose media type and settings to use, or nil for all ports.
+  /// An output accepts each media type from one input only: the first input that was connected. With
+  /// a `former` connection, only the port of its media type is connected, with its settings.
   private mutating func connect(
     _ input: any CapturingInput, _ output: any FrameOutput, like former: CaptureConnection? = nil
   ) {

@@ -57,6 +57,9 @@ package struct CaptureEnd: Sendable {
 
   package init(stopReason: StopReason = .signal) { self.stopReason = stopReason }
 
+  /// The end of a stream that failed.
+  init(error: MediaError) { fail(error) }
+
   fileprivate mutating func fail(_ error: MediaError) {
     self.error = error
     stopReason =
@@ -123,14 +126,10 @@ struct CaptureLoop: CaptureWork {
 
   /// Starts the stream.
   ///
-  /// - Throws: `MediaError` from the driver. The sinks were ended before the error is thrown.
+  /// - Throws: `MediaError` from the driver. The sinks have not ended then.
   mutating func start() throws(MediaError) {
     control.switchedOn.store(observer.lastArrival, ordering: .relaxed)
-    do throws(MediaError) { try pool.start() } catch {
-      end.fail(error)
-      close()
-      throw error
-    }
+    try pool.start()
   }
 
   /// Captures until a sink, a stop request, the end of the source or an error ends the loop.

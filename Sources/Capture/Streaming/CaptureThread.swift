@@ -9,7 +9,7 @@ import Synchronization
 protocol CaptureWork {
   /// Starts the stream.
   ///
-  /// - Throws: `MediaError` from the device. The sinks were ended before the error is thrown.
+  /// - Throws: `MediaError` from the device. The sinks have not ended then.
   mutating func start() throws(MediaError)
 
   /// Captures until the end, then stops the stream.
@@ -89,7 +89,7 @@ package final class CaptureThread: Sendable {
   ///
   /// Call this method at most once.
   ///
-  /// - Throws: `MediaError` from the device. The sinks were ended before the error is thrown.
+  /// - Throws: `MediaError` from the device. The sinks have not ended then.
   package func begin() throws(MediaError) {
     progress.go.signal()
     progress.isStarted.wait()

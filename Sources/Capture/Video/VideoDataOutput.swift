@@ -118,19 +118,7 @@ public final class VideoDataOutput: FrameOutput {
   ///   that is not from 1 to 32767 pixels, or a camera whose codec uses inter-frame prediction.
   public func setVideoSettings(_ settings: VideoDataSettings?) throws(MediaError) {
     guard let settings else { return self.settings.value = nil }
-    if let format = settings.pixelFormat {
-      guard LibAVPixelFormat(format)?.isConversionTarget == true else {
-        throw MediaError(
-          .notConvertible, "samples cannot have the pixel format \(format.rawValue)",
-          recovery: "choose one of the output's available formats, such as nv12")
-      }
-    }
-    for side in [settings.width, settings.height].compactMap(\.self)
-    where !(1...32_767).contains(side) {
-      throw MediaError(
-        .notConvertible, "samples cannot be \(side) pixels wide or high",
-        recovery: "choose a size from 1 to 32767 pixels")
-    }
+    try settings.check()
     if let camera { try check(settings, camera) }
     self.settings.value = settings
   }
@@ -332,6 +320,22 @@ public struct VideoDataSettings: Hashable, Sendable {
   /// A value that is nil stays as the camera delivers it.
   public init(pixelFormat: PixelFormat? = nil, width: Int? = nil, height: Int? = nil) {
     (self.pixelFormat, self.width, self.height) = (pixelFormat, width, height)
+  }
+
+  /// Throws an error unless images can have these settings.
+  ///
+  /// - Throws: `MediaError` with `.notConvertible`.
+  package func check() throws(MediaError) {
+    if let pixelFormat, LibAVPixelFormat(pixelFormat)?.isConversionTarget != true {
+      throw MediaError(
+        .notConvertible, "samples cannot have the pixel format \(pixelFormat.rawValue)",
+        recovery: "choose one of the output's available formats, such as nv12")
+    }
+    for side in [width, height].compactMap(\.self) where !(1...32_767).contains(side) {
+      throw MediaError(
+        .notConvertible, "samples cannot be \(side) pixels wide or high",
+        recovery: "choose a size from 1 to 32767 pixels")
+    }
   }
 
   /// The width and height to which a frame of the given size is converted.

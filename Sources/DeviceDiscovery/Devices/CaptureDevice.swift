@@ -75,8 +75,8 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
   ///
   /// Nil for a device on another bus.
   package let usbDirectory: String?
-  /// The id that earlier versions gave the device, or nil for the same one.
-  package let formerID: String?
+  /// Other ids by which the device is found, such as those that earlier versions gave it.
+  package let formerIDs: [String]
   /// The input options in the device's name, or nil to keep the current settings.
   package private(set) var choice: InputChoice?
 
@@ -87,7 +87,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     kind = .v4l2
     media = [.video]
     source = .v4l2(path: path)
-    formerID = nil
+    formerIDs = []
     let directory = "/sys/class/video4linux/\(path.lastPathComponent)/device"
     usbDirectory = USBLink.deviceDirectory(of: directory)
     let offset = DeviceLocation(of: directory, driver: driver, bus: bus)
@@ -103,7 +103,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     kind = .synthetic
     media = [.video]
     source = .synthetic(camera)
-    (usbDirectory, formerID) = (nil, nil)
+    (usbDirectory, formerIDs) = (nil, [])
     deviceType = .virtual
   }
 
@@ -116,15 +116,15 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     kind = .file
     media = [.video]
     source = .file(camera)
-    (usbDirectory, formerID) = (nil, nil)
+    (usbDirectory, formerIDs) = (nil, [])
     deviceType = .virtual
   }
 
   init(
-    id: String, formerID: String? = nil, node: AudioNode, name: String, driver: String, bus: String
+    id: String, formerIDs: [String] = [], node: AudioNode, name: String, driver: String, bus: String
   ) {
     self.id = id
-    self.formerID = formerID
+    self.formerIDs = formerIDs
     path = node.hardwareName
     (self.name, self.driver, self.bus) = (name, driver, bus)
     kind = .alsa
@@ -347,12 +347,14 @@ extension CaptureDevice {
       }
       return device
     }
-    let known = devices.first { $0.id == name } ?? devices.first { $0.formerID == name }
-    if let device = known { return device }
-    let present = name.isEmpty ? [] : devices.filter { $0.id.contains(name) }
+    if let device = devices.first(where: { $0.id == name }) { return device }
+    guard !name.isEmpty else { throw noDevice(name) }
+    // The present ids come before the former ones, and whole ids before parts of them.
     let all =
-      present.isEmpty && !name.isEmpty
-      ? devices.filter { $0.formerID?.contains(name) == true } : present
+      [
+        devices.filter { $0.formerIDs.contains(name) }, devices.filter { $0.id.contains(name) },
+        devices.filter { $0.formerIDs.contains { $0.contains(name) } },
+      ].first { !$0.isEmpty } ?? []
     let cameras = all.filter { $0.media.contains(.video) }
     let matches = cameras.isEmpty ? all : cameras
     guard let device = matches.first else { throw noDevice(name) }

@@ -75,6 +75,25 @@ struct DeviceIdentity {
     return withoutFirstIndex(cleaned("\(name)-video-index\(index)"))
   }
 
+  /// The ids of a microphone: the current one, and those that find it too.
+  ///
+  /// The current id consists of the name of the sound card and the number of the device. If the card is
+  /// part of a USB device without a serial number, its bus address follows, whether another device of
+  /// the model is present or not. The id without the address is then a former one, as is the id by the
+  /// card's own name.
+  ///
+  /// The parameters are those of ``name(ofCard:at:driver:bus:)``, and the number of the device.
+  func ids(
+    ofCard node: String, at directory: String, driver: String, bus: String, device: UInt32
+  ) -> (current: String, former: [String]) {
+    let plain = "\(name(ofCard: node, at: directory, driver: driver, bus: bus))-pcm\(device)"
+    let oldest = "\(name(of: node, driver: driver, bus: bus))-pcm\(device)"
+    guard let usb = USBLink.deviceDirectory(of: directory),
+      SystemFiles.firstLine(of: "\(usb)/serial")?.isEmpty ?? true, !plain.contains(bus)
+    else { return (plain, [oldest]) }
+    return (Self.cleaned("\(plain)-\(bus)"), [plain, oldest])
+  }
+
   /// The persistent name of a sound card.
   ///
   /// The name comes from the first of these sources that exists: udev's `by-id` link, the strings of

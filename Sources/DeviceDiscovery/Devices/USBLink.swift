@@ -11,23 +11,29 @@ package struct USBLink: Hashable, Sendable {
   ///
   /// False if the kernel does not report it.
   package let supportsSuperSpeed: Bool
+  /// The directory of the device in `/sys`, which is the same for all nodes of a device.
+  ///
+  /// Nil if it is unknown.
+  package let directory: String?
   /// The number of the bus.
   ///
   /// Devices on one bus share its capacity.
   package let bus: Int?
   /// The greatest rate of the isochronous endpoints of a camera, in bytes per second.
   ///
-  /// Nil for a camera with a bulk endpoint, which only the connection limits, and for other devices.
+  /// Nil for a camera with bulk endpoints alone, which only the connection limits, and for other
+  /// devices.
   package let isochronousBytesPerSecond: Int64?
   /// The file that switches the automatic suspension of the device; nil if it is off.
   package let suspensionSwitch: String?
 
   package init(
-    megabitsPerSecond: Int, supportsSuperSpeed: Bool, bus: Int?,
+    megabitsPerSecond: Int, supportsSuperSpeed: Bool, directory: String? = nil, bus: Int?,
     isochronousBytesPerSecond: Int64? = nil, suspensionSwitch: String? = nil
   ) {
     self.megabitsPerSecond = megabitsPerSecond
     self.supportsSuperSpeed = supportsSuperSpeed
+    self.directory = directory
     self.bus = bus
     self.isochronousBytesPerSecond = isochronousBytesPerSecond
     self.suspensionSwitch = suspensionSwitch
@@ -44,6 +50,7 @@ package struct USBLink: Hashable, Sendable {
       let speed = text.split(separator: ".").first.flatMap({ Int($0) }), speed > 0
     else { return nil }
     megabitsPerSecond = speed
+    self.directory = device
     bus = SystemFiles.firstLine(of: "\(device)/busnum").flatMap { Int($0) }
     supportsSuperSpeed = Self.supportsSuperSpeed(
       SystemFiles.bytes(of: "\(device)/bos_descriptors"))
@@ -118,7 +125,8 @@ package struct USBLink: Hashable, Sendable {
   ///   - descriptors: The device descriptor and the configurations, as in the file `descriptors` of
   ///     sysfs. Each descriptor has a length and a type.
   ///   - speed: The speed of the connection in megabits per second.
-  /// - Returns: Nil if no video interface has an isochronous endpoint, or one has a bulk endpoint.
+  /// - Returns: Nil if no video interface has an isochronous endpoint. A bulk endpoint beside one is
+  ///   for still images.
   static func isochronousBytesPerSecond(
     _ descriptors: [UInt8], megabitsPerSecond speed: Int
   ) -> Int64? {
@@ -138,9 +146,7 @@ package struct USBLink: Hashable, Sendable {
         isVideo = descriptors[offset + 5] == 0x0E && descriptors[offset + 6] == 2
         exponent = nil
       case DescriptorType.endpoint where isVideo && length >= 7:
-        let transfer = descriptors[offset + 3] & 3
-        if transfer == 2 { return nil }
-        guard transfer == 1 else { break }
+        guard descriptors[offset + 3] & 3 == 1 else { break }
         let size = number(at: offset + 4)
         let interval = Int64(min(16, max(1, descriptors[offset + 6]))) - 1
         exponent = interval
@@ -150,6 +156,10 @@ package struct USBLink: Hashable, Sendable {
       case DescriptorType.companion where length >= 6:
         guard let exponent else { break }
         greatest = max(greatest, number(at: offset + 4) * packetsPerSecond >> exponent)
+      case DescriptorType.largeCompanion where length >= 8:
+        guard let exponent else { break }
+        let bytes = number(at: offset + 4) | number(at: offset + 6) << 16
+        greatest = max(greatest, bytes * packetsPerSecond >> exponent)
       default: break
       }
       offset += length
@@ -159,5 +169,7 @@ package struct USBLink: Hashable, Sendable {
 
   private enum DescriptorType {
     static let (interface, endpoint, companion): (UInt8, UInt8, UInt8) = (4, 5, 0x30)
+    /// The companion of an isochronous SuperSpeedPlus endpoint, which states more than 48 KiB.
+    static let largeCompanion: UInt8 = 0x31
   }
 }

@@ -41,7 +41,7 @@ extension MicrophoneList {
       device.isForbidden = error.kind == .noPermission
       devices.append(device)
     }
-    self.devices = CaptureDevice.withUniqueIDs(CaptureDevice.withPorts(devices))
+    self.devices = CaptureDevice.withUniqueIDs(devices)
     self.warnings = warnings
   }
 }
@@ -60,16 +60,6 @@ extension CaptureDevice {
   public func microphone(among devices: some Sequence<CaptureDevice>) -> CaptureDevice? {
     guard let usbDirectory, kind == .v4l2 else { return nil }
     return devices.first { $0.kind == .alsa && $0.usbDirectory == usbDirectory }
-  }
-
-  /// Appends the port to the ids of USB devices that nothing else distinguishes.
-  static func withPorts(_ devices: [CaptureDevice]) -> [CaptureDevice] {
-    devices.map { device in
-      guard device.usbDirectory != nil, devices.count(where: { $0.id == device.id }) > 1 else {
-        return device
-      }
-      return device.renamed(DeviceIdentity.cleaned("\(device.id)-\(device.bus)"))
-    }
   }
 }
 
@@ -90,11 +80,10 @@ extension CaptureDevice {
       ?? description.cardID
     let control = "\(directory)/\(node.controlName)"
     let real = SystemFiles.resolved(control) ?? control
-    let name = identity.name(
-      ofCard: real, at: "\(card)/device", driver: description.cardID, bus: bus)
-    let formerName = identity.name(of: real, driver: description.cardID, bus: bus)
+    let ids = identity.ids(
+      ofCard: real, at: "\(card)/device", driver: description.cardID, bus: bus, device: node.device)
     self.init(
-      id: "\(name)-pcm\(node.device)", formerID: "\(formerName)-pcm\(node.device)", node: node,
+      id: ids.current, formerIDs: ids.former, node: node,
       name: [description.cardName, description.deviceName].filter { !$0.isEmpty }
         .joined(separator: ": "),
       driver: description.driver, bus: bus)

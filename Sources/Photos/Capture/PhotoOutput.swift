@@ -371,6 +371,8 @@ extension PhotoOutput {
         case .failed: .min
         }
       options.ringStart.store(start ?? .max, ordering: .relaxed)
+    } didRecord: { [weak processor] id in
+      processor?.didRecordMovie(id)
     } didEnd: { [weak processor] request, result in
       processor?.endMovie(request, result)
     }

@@ -446,6 +446,11 @@ extension PhotoProcessor {
     recorder.record(request)
   }
 
+  /// Reports that the last frame of a movie was recorded.
+  ///
+  /// Called on the recorder's thread.
+  func didRecordMovie(_ id: Int64) { send(.didFinishRecordingLivePhotoMovie(id: id)) }
+
   /// Finishes a movie, or keeps its result until the photo is stored.
   ///
   /// Called on the recorder's thread.

@@ -12,14 +12,13 @@ import OvercrankTurboJPEG
 ///
 /// A writer is used by one thread only.
 final class PhotoWriter {
-  /// The JPEG quality of frames that the camera did not compress.
-  static let defaultQuality = 90
   /// The length of a thumbnail's longer side in pixels.
   static let thumbnailSide = 160
 
   private let converters = ConverterPool()
   private let encoders: [any PhotoEncoder]
   private var compressor = JPEGCompressor()
+  private let previewConverter = SampleConverter(quality: .fast)
 
   init(encoders: [any PhotoEncoder] = []) { self.encoders = encoders }
 
@@ -70,10 +69,13 @@ final class PhotoWriter {
     _ settings: PhotoSettings, contentIdentifier: String?
   ) throws(MediaError) -> Photo {
     var photo = draft.photo
+    photo.previewPixelBuffer = try preview(of: bytes, source.format, settings, draft.transform)
+    let priority = settings.photoQualityPrioritization
     photo.data = try data(
-      of: bytes, source.format, as: settings.format, quality: settings.quality, draft.metadata,
-      draft.transform, hasThumbnail: settings.hasThumbnail, contentIdentifier: contentIdentifier,
-      xmp: XMPPacket(properties: settings.xmp))
+      of: bytes, source.format, as: settings.format, quality: settings.quality,
+      encodedQuality: priority.jpegQuality, draft.metadata, draft.transform,
+      hasThumbnail: settings.hasThumbnail && priority != .speed,
+      contentIdentifier: contentIdentifier, xmp: XMPPacket(properties: settings.xmp))
     guard let path = photo.path else { return photo }
     if case .userDirectory = settings.destination {
       try UserImageDirectory.store(&photo, at: path)
@@ -81,6 +83,22 @@ final class PhotoWriter {
       try Self.write(&photo, to: path, settings.destination.overwrites)
     }
     return photo
+  }
+
+  /// Returns the preview image that the settings request, or nil.
+  private func preview(
+    of bytes: UnsafeRawBufferPointer, _ format: FormatDescription, _ settings: PhotoSettings,
+    _ transform: PhotoTransform
+  ) throws(MediaError) -> PixelBuffer? {
+    guard var wanted = settings.previewPhotoFormat else { return nil }
+    wanted.pixelFormat = wanted.pixelFormat ?? .bgra
+    let work = SampleConverter.Work(
+      settings: wanted, rotation: transform.rotation, factor: transform.factor)
+    do { return try previewConverter.convert(bytes, format, work).image } catch {
+      throw MediaError(
+        .notConvertible, "could not make the preview of a photo: \(error)",
+        recovery: Recovery("choose another format", .change(.format)))
+    }
   }
 
   /// The mean luma of a frame, from 0 (black) to 1 (white).
@@ -107,7 +125,8 @@ final class PhotoWriter {
   ///   that cannot be converted.
   func data(
     of bytes: UnsafeRawBufferPointer, _ format: FormatDescription, as photoFormat: PhotoFormat,
-    quality: Int?, _ metadata: ExifMetadata, _ transform: PhotoTransform = .none,
+    quality: Int?, encodedQuality: Int = QualityPrioritization.balanced.jpegQuality,
+    _ metadata: ExifMetadata, _ transform: PhotoTransform = .none,
     hasThumbnail: Bool, contentIdentifier: String? = nil, xmp: XMPPacket = XMPPacket()
   ) throws(MediaError) -> [UInt8] {
     switch photoFormat {
@@ -131,11 +150,12 @@ final class PhotoWriter {
         isJPEG: false, thumbnail: nil, contentIdentifier: contentIdentifier)
       return try encoder.encode(
         image(
-          of: bytes, format, transform, quality ?? Self.defaultQuality, exif: exif,
+          of: bytes, format, transform, quality ?? encodedQuality, exif: exif,
           xmp: xmp.isEmpty ? [] : Array(xmp.text.utf8), hasThumbnail: hasThumbnail))
     case .jpeg:
       let (file, thumbnail) = try jpeg(
-        bytes, format, quality, factor: transform.factor, hasThumbnail: hasThumbnail)
+        bytes, format, quality, encodedQuality: encodedQuality, factor: transform.factor,
+        hasThumbnail: hasThumbnail)
       guard let file else {
         throw MediaError(
           .invalidData, "a frame of \(bytes.count) bytes is not a whole JPEG image",
@@ -230,7 +250,8 @@ extension PhotoWriter {
   /// Returns nil if the image is damaged.
   func jpeg(
     _ bytes: UnsafeRawBufferPointer, _ format: FormatDescription, _ quality: Int?,
-    factor: Double, hasThumbnail: Bool
+    encodedQuality: Int = QualityPrioritization.balanced.jpegQuality, factor: Double,
+    hasThumbnail: Bool
   ) throws(MediaError) -> (file: JPEGFile?, thumbnail: [UInt8]?) {
     if format.mediaSubType == .codec(.mjpeg), quality == nil, factor == 1 {
       guard let file = JPEGFile(parsing: bytes) else { return (nil, nil) }
@@ -242,7 +263,7 @@ extension PhotoWriter {
     return try encoding(format) { () throws(CallFailure) in
       let frame = try self.converters.convert(
         bytes, format, to: Self.target(for: format), magnifiedBy: factor)
-      let encoded = try self.encode(frame, quality ?? Self.defaultQuality)
+      let encoded = try self.encode(frame, quality ?? encodedQuality)
       let thumbnail = try hasThumbnail ? self.thumbnail(of: frame) : nil
       return (encoded.withUnsafeBytes { JPEGFile(parsing: $0) }, thumbnail)
     }

@@ -54,6 +54,7 @@ final class LivePhotoRecorder: Sendable {
   /// The movie output to which the session sends frames.
   let output: MovieFileOutput
   private let state = Mutex(State())
+  private let didRecord: @Sendable (_ id: Int64) -> Void
   private let didEnd: @Sendable (Request, Result<RecordingReport, MediaError>) -> Void
   private let ringDidChange: @Sendable (Ring) -> Void
 
@@ -62,9 +63,11 @@ final class LivePhotoRecorder: Sendable {
   /// - Parameters:
   ///   - ringDidChange: Called with each new state of the ring, on the recorder's thread or by
   ///     ``begin()``.
+  ///   - didRecord: Called when the last frame of a movie was recorded, on the recorder's thread.
   ///   - didEnd: Called with the result of each movie, on the recorder's thread or by ``record(_:)``.
   init(
     ringDidChange: @escaping @Sendable (Ring) -> Void,
+    didRecord: @escaping @Sendable (_ id: Int64) -> Void,
     didEnd: @escaping @Sendable (Request, Result<RecordingReport, MediaError>) -> Void
   ) {
     // Each clip gets its own path, so this path only selects the container.
@@ -74,7 +77,9 @@ final class LivePhotoRecorder: Sendable {
     settings.minFreeDiskSpaceLimit = 0
     settings.verifiesFrameRate = false
     output = MovieFileOutput(settings: settings)
-    (self.didEnd, self.ringDidChange) = (didEnd, ringDidChange)
+    self.ringDidChange = ringDidChange
+    self.didRecord = didRecord
+    self.didEnd = didEnd
   }
 
   /// Starts to record the stream that is running or about to start.
@@ -134,6 +139,7 @@ final class LivePhotoRecorder: Sendable {
     triggers.quietPeriod = .zero
     triggers.requiresRunningSession = true
     triggers.clipDetails = { [self] trigger in details(of: trigger) }
+    triggers.clipDidRecord = { [didRecord] trigger in didRecord(trigger.tag) }
     triggers.clipDidEnd = { [self] trigger, result in
       guard let request = state.withLock({ $0.requests.removeValue(forKey: trigger.tag) }) else {
         return

@@ -29,6 +29,9 @@ public struct Photo: Sendable {
   /// The bytes of the file, or nil if they were written to a file.
   public internal(set) var data: [UInt8]?
 
+  /// The image of `PhotoSettings.previewPhotoFormat`, or nil if none was requested.
+  public internal(set) var previewPixelBuffer: PixelBuffer?
+
   /// The movie of a Live Photo, or nil.
   ///
   /// Set only in photos that `PhotoOutput.photos(with:at:)` returns, because the movie is finished

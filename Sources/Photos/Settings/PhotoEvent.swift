@@ -17,6 +17,11 @@ public enum PhotoEvent: Sendable {
   case didCapturePhoto(id: Int64)
   /// A photo is finished, or could not be encoded or written.
   case didFinishProcessingPhoto(id: Int64, Result<Photo, MediaError>)
+  /// The last frame of a Live Photo's movie was recorded.
+  ///
+  /// The file is not finished yet. May occur before the photo is finished. Does not occur if the
+  /// movie fails before.
+  case didFinishRecordingLivePhotoMovie(id: Int64)
   /// The movie of a Live Photo is finished, or failed with its own error.
   ///
   /// Occurs after the photo, at most once.
@@ -33,7 +38,8 @@ public enum PhotoEvent: Sendable {
     switch self {
     case .willBeginCapture(let settings): settings.uniqueID
     case .willCapturePhoto(let id), .didCapturePhoto(let id),
-      .didFinishProcessingPhoto(let id, _), .didFinishLivePhotoMovie(let id, _),
+      .didFinishProcessingPhoto(let id, _), .didFinishRecordingLivePhotoMovie(let id),
+      .didFinishLivePhotoMovie(let id, _),
       .didFinishCapture(let id, _):
       id
     }

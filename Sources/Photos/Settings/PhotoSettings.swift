@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankCameraControls
-import OvercrankCapture
+public import OvercrankCapture
 public import OvercrankMediaCore
 import Synchronization
 
@@ -29,6 +29,27 @@ public enum PhotoDestination: Sendable {
   }
 }
 
+/// What matters more for a photo that is encoded.
+///
+/// Corresponds to `AVCapturePhotoOutput.QualityPrioritization`.
+public enum QualityPrioritization: String, Hashable, Sendable, CaseIterable {
+  /// A JPEG quality of 80, and no thumbnail inside the file.
+  case speed
+  /// A JPEG quality of 90.
+  case balanced
+  /// A JPEG quality of 97.
+  case quality
+
+  /// The JPEG quality on the scale of the Independent JPEG Group.
+  var jpegQuality: Int {
+    switch self {
+    case .speed: 80
+    case .balanced: 90
+    case .quality: 97
+    }
+  }
+}
+
 /// The options of one capture of photos.
 ///
 /// Each settings value is for a single capture. Copies of a value have the same ``uniqueID``, and
@@ -51,9 +72,19 @@ public struct PhotoSettings: Sendable {
   /// The JPEG quality from 1 to 100, or nil.
   ///
   /// If nil, a JPEG frame from the camera keeps its compressed data, and other frames are encoded
-  /// with a quality of 90. If set, every frame is encoded. The scale is that of the Independent
-  /// JPEG Group. Ignored for PNG.
+  /// with the quality of ``photoQualityPrioritization``. If set, every frame is encoded. The scale is
+  /// that of the Independent JPEG Group. Ignored for PNG.
   public var quality: Int?
+  /// What matters more for a photo that is encoded: its speed or its quality.
+  ///
+  /// Compressed data of the camera, which is kept, is the same in each case.
+  public var photoQualityPrioritization = QualityPrioritization.balanced
+  /// The pixel format and size of a preview image, such as for a thumbnail on the screen.
+  ///
+  /// ``Photo/previewPixelBuffer`` is this image. Nil makes none. It is converted before the photo is
+  /// encoded, and has the rotation, mirroring and zoom of the connection. Without a pixel format, it
+  /// has ``PixelFormat/bgra``.
+  public var previewPhotoFormat: VideoDataSettings?
   /// The number of photos.
   ///
   /// Without an ``interval``, several photos are a burst of consecutive frames.
@@ -124,6 +155,8 @@ public struct PhotoSettings: Sendable {
     bracket = other.bracket
     flashMode = other.flashMode
     isHighResolutionPhotoEnabled = other.isHighResolutionPhotoEnabled
+    photoQualityPrioritization = other.photoQualityPrioritization
+    previewPhotoFormat = other.previewPhotoFormat
   }
 
   /// The number of photos that the capture takes.
@@ -147,6 +180,7 @@ public struct PhotoSettings: Sendable {
     if let quality, !(1...100).contains(quality) {
       throw refuse("the quality \(quality) is not from 1 to 100", "choose one from 1 to 100")
     }
+    try previewPhotoFormat?.check()
     if photoCount < 1 { throw refuse("\(photoCount) photos", "take at least one") }
     if let interval, interval <= .zero {
       throw refuse("the interval is not above zero", "choose a longer interval")

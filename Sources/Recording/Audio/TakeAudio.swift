@@ -5,6 +5,7 @@ import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankMovieFormat
 import OvercrankSimulatedCameras
 
 /// The source of audio for takes, any number of which may run concurrently.
@@ -31,33 +32,74 @@ struct TakeAudio: Sendable {
   /// `CaptureSession.refresh(_:)` for this output. `seconds` is the length of the audio history to
   /// keep from before the take, in addition to the 30 s for a slow writer.
   ///
-  /// Returns nil if the settings exclude audio, or if no audio connection is enabled.
+  /// Returns nil if the settings exclude audio, if no audio connection is enabled, or if the take
+  /// leaves out the audio (``omission(from:to:_:)``).
   ///
   /// - Throws: `MediaError` with `.codecRefused` if the codec does not support the audio format.
   static func of(
     _ session: CaptureSession, into output: any CaptureOutput, _ settings: RecordingSettings,
     keeping seconds: Int
   ) throws(MediaError) -> TakeAudio? {
+    guard let connection = connection(from: session, to: output, settings) else { return nil }
+    if let refusal = refusal(of: connection, settings) {
+      if leavesOut(connection, settings) { return nil }
+      throw refusal
+    }
+    // Known audio is read on demand, so its tap needs no history. The tap only measures levels.
+    let known = connection.camera?.audio
+    guard
+      let feed = try AudioTap(connection, seconds: known == nil ? Self.keptAudio + seconds : 1)
+    else { return nil }
+    return TakeAudio(feed: feed, device: connection.input.device.address, known: known)
+  }
+
+  /// The session's audio connection to an output, or nil if there is none or the settings exclude audio.
+  private static func connection(
+    from session: CaptureSession, to output: any CaptureOutput, _ settings: RecordingSettings
+  ) -> CaptureConnection? {
     let candidates = session.connections
     guard settings.recordsAudio,
       let connection = candidates.first(where: {
         $0.output === output && $0.mediaType == .audio
       }), connection.isEnabled
     else { return nil }
-    // Known audio is read on demand, so its tap needs no history. The tap only measures levels.
-    let known = connection.camera?.audio
-    guard
-      let feed = try AudioTap(connection, seconds: known == nil ? Self.keptAudio + seconds : 1)
+    return connection
+  }
+
+  /// The error with which a take cannot store the audio of a connection, or nil.
+  private static func refusal(
+    of connection: CaptureConnection, _ settings: RecordingSettings
+  ) -> MediaError? {
+    guard let format = connection.audioFormat else { return nil }
+    // Without a codec in the settings, a file that may contain PCM stores every format.
+    let fallsBack = settings.audioCodec == nil && MovieContainer(path: settings.path) != .mp4
+    let codec = settings.audioCodec ?? .aac
+    guard !fallsBack, !suits(codec, format.sampleRate, format.channelCount) else { return nil }
+    return MediaError(
+      .codecRefused,
+      "\(codec.rawValue) does not support \(format.channelCount) channels at \(format.sampleRate) "
+        + "Hz, the format of \(connection.input.device.address)",
+      recovery: settings.audioCodec == nil
+        ? Recovery("name the file .mov, which stores the audio uncompressed")
+        : Recovery("store the audio uncompressed, as PCM", .change(.audioCodec)))
+  }
+
+  /// Whether a take leaves out audio that it cannot store: that of a camera, with a codec that the
+  /// program did not choose.
+  private static func leavesOut(
+    _ connection: CaptureConnection, _ settings: RecordingSettings
+  ) -> Bool {
+    connection.isOptional && settings.audioCodec == nil
+  }
+
+  /// The reason why a take leaves out the audio of its camera, or nil.
+  static func omission(
+    from session: CaptureSession, to output: any CaptureOutput, _ settings: RecordingSettings
+  ) -> MediaError? {
+    guard let connection = connection(from: session, to: output, settings),
+      leavesOut(connection, settings)
     else { return nil }
-    let source = TakeAudio(feed: feed, device: connection.input.device.address, known: known)
-    if let codec = settings.audioCodec, !source.suits(codec) {
-      throw MediaError(
-        .codecRefused,
-        "\(codec.rawValue) does not support \(source.channelCount) channels at \(source.sampleRate) "
-          + "Hz, the format of \(source.device)",
-        recovery: Recovery("store the audio uncompressed, as PCM", .change(.audioCodec)))
-    }
-    return source
+    return refusal(of: connection, settings)
   }
 
   /// The codec to use.
@@ -65,7 +107,7 @@ struct TakeAudio: Sendable {
   /// This is the requested codec, if any. Otherwise it is AAC, or PCM if AAC does not support the
   /// audio format or the video is lossless.
   func codec(wanted: AudioCodec?, besideLossless isLossless: Bool) -> AudioCodec {
-    wanted ?? (isLossless || !suits(.aac) ? .pcm : .aac)
+    wanted ?? (isLossless || !Self.suits(.aac, sampleRate, channelCount) ? .pcm : .aac)
   }
 
   /// The data rate and packet rate of the encoded audio, in bytes and packets per second.
@@ -76,7 +118,9 @@ struct TakeAudio: Sendable {
   }
 
   /// Whether the encoder of a codec supports the audio format.
-  private func suits(_ codec: AudioCodec) -> Bool {
+  private static func suits(
+    _ codec: AudioCodec, _ sampleRate: Int, _ channelCount: Int
+  ) -> Bool {
     do throws(CallFailure) {
       _ = try Encoder(
         audioCodec: codec.rawValue, sampleRate: sampleRate, channelCount: channelCount)

@@ -500,7 +500,11 @@ extension MovieFileOutput {
       state.withLock { $0.ring = (ring.reader, input.delivery) }
     }
     defer { detach(of: session, stops: begins) }
-    configuration.controls = input.controlValues()
+    complete(&configuration, in: session)
+    if triggers.audio != nil, configuration.audio == nil, let omitted = session.omittedInputs.first
+    {
+      throw omitted.error
+    }
     events(.waiting(ringBytes: ring.capacity))
     let take = TriggeredTake(configuration, triggers, verification: begun.verification)
     var report = take.write(
@@ -582,8 +586,8 @@ extension MovieFileOutput {
       throw error
     }
     defer { detach(of: session, stops: begins) }
-    // Reading the controls takes time. The queue keeps the frames that arrive meanwhile.
-    configuration.controls = input.controlValues()
+    // This takes time. The queue keeps the frames that arrive meanwhile.
+    complete(&configuration, in: session)
     events(.didStart(path: settings.path))
     let logger = session.logger
     logger.info(
@@ -636,6 +640,13 @@ extension MovieFileOutput {
     return audio
   }
 
+  /// The reason why a take would leave out the audio of its camera, or nil.
+  func audioRefusal() throws(MediaError) -> MediaError? {
+    try whileJoined { () throws(MediaError) in
+      try TakeAudio.omission(from: source().1, to: self, settings)
+    }
+  }
+
   /// The camera, and the session that it belongs to.
   private func source() throws(MediaError) -> (DeviceInput, CaptureSession) {
     let input = try camera()
@@ -669,6 +680,18 @@ extension MovieFileOutput {
       geometry: session.connections.first {
         $0.output === self && $0.mediaType == .video
       }?.geometry)
+  }
+
+  /// Sets the values that are known only while the session runs.
+  private func complete(_ configuration: inout TakeConfiguration, in session: CaptureSession) {
+    configuration.controls = configuration.input.controlValues()
+    guard configuration.audio != nil else { return }
+    // The session may have omitted an optional microphone when it started.
+    let isHeard = session.connections.contains { $0.output === self && $0.mediaType == .audio }
+    if !isHeard {
+      configuration.audio = nil
+      state.withLock { $0.audio = nil }
+    }
   }
 
   /// Verifies the camera's frame rate, and then starts to queue frames.

@@ -23,6 +23,11 @@ public struct RecordingPreflight: Hashable, Sendable, Codable {
   /// has the maximum size.
   public let maximumBurstDuration: MediaTime
 
+  /// The reason why the take stores no audio although its camera has some; nil for any other take.
+  ///
+  /// An MP4 file stores only the sample rates and channel counts of AAC.
+  public private(set) var audioRefusal: MediaError? = nil
+
   private enum CodingKeys: String, CodingKey {
     case bytesPerSecond, diskBytesPerSecond, freeBytes
     case maximumBurstDuration = "longestBurst"
@@ -80,7 +85,8 @@ extension MovieFileOutput {
     return RecordingPreflight(
       bytesPerSecond: Int64(saturating: needed),
       diskBytesPerSecond: isFast ? DiskProbe.bytesPerSecond(besides: settings.path) : nil,
-      freeBytes: free, maximumBurstDuration: BurstMemory(input).longest)
+      freeBytes: free, maximumBurstDuration: BurstMemory(input).longest,
+      audioRefusal: try audioRefusal())
   }
 }
 

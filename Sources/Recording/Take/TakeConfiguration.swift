@@ -18,7 +18,7 @@ struct TakeConfiguration {
   /// The source of the take's audio.
   ///
   /// Nil for a take without audio.
-  let audio: TakeAudio?
+  var audio: TakeAudio?
   /// Whether the camera's stream was started for this take.
   var beginsWithStream: Bool
   /// The values of the camera's controls during the stream.

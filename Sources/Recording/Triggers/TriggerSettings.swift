@@ -46,6 +46,9 @@ public struct TriggerSettings: Sendable {
 
   /// Returns the details of a trigger's clip, or nil for those of the recording settings.
   package var clipDetails: (@Sendable (CaptureTrigger) -> ClipDetails?)?
+  /// Called when the last frame of a clip was stored, before its file is finished, on the thread that
+  /// writes the clips.
+  package var clipDidRecord: (@Sendable (CaptureTrigger) -> Void)?
   /// Called with the result of each clip, on the thread that writes the clips.
   package var clipDidEnd: (@Sendable (CaptureTrigger, Result<RecordingReport, MediaError>) -> Void)?
   /// Whether the capture fails if the session is not running.

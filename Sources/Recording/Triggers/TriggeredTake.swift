@@ -261,6 +261,7 @@ struct TriggeredTake {
     _ notify: (MovieFileOutput.TriggeredEvent) -> Void
   ) {
     let storedCount = clip.storedCount
+    triggers.clipDidRecord?(clip.trigger)
     do {
       var report = try clip.finish(end, verification)
       if let warning = preRollWarning(report, isRingTooSmall: state.shortened != nil) {

@@ -259,6 +259,7 @@ struct PhotoCommand: ParsableCommand, Verb {
     progress.start(file: output ?? "")
     try session.startRunning()
     defer { session.stopRunning() }
+    for warning in audio.warnings(of: input.device, in: session) { progress.warning(warning) }
     Interrupt.onFirst { photos.stopAll() }
     var files: [PhotoDocument.File] = []
     var standardOutputData: [UInt8]?

@@ -149,6 +149,7 @@ struct PreviewCommand: ParsableCommand, Verb {
     defer { (view as? TerminalPreview)?.close() }
     try session.startRunning()
     defer { session.stopRunning() }
+    for warning in audio.warnings(of: device, in: session) { Output.warning(warning) }
     // The microphone may outlast the camera.
     settings.isOver = {
       !(session.runningInputs + session.interruptedInputs).contains { $0 === input }
@@ -207,7 +208,7 @@ final class SessionFailure: Sendable {
         case .wasInterrupted: isInterrupted = true
         case .interruptionEnded: isInterrupted = false
         case .runtimeError(let error): found.withLock { $0 = error }
-        case .didStartRunning, .didStopRunning, .activeFormatDidChange: break
+        case .didStartRunning, .didStopRunning, .activeFormatDidChange, .didOmitInput: break
         }
         // A session that stops while interrupted may still resume or fail, so it is not over yet.
         if event == .didStopRunning, !isInterrupted { isOver.signal() }

@@ -235,6 +235,14 @@ struct RecordCommand: ParsableCommand, Verb {
     var audioWarnings: [String] = []
     let session = try audio.session(of: input) { audioWarnings.append($0) }
     for warning in audioWarnings { progress.warning(warning) }
+    /// Warns once if the session has omitted the microphone when it started.
+    func warnOfOmission() {
+      for warning in audio.warnings(of: device, in: session) where !audioWarnings.contains(warning)
+      {
+        audioWarnings.append(warning)
+        progress.warning(warning)
+      }
+    }
     let movie = try MovieFileOutput(session: session, settings: settings)
     let window = try windows.map { try RecordPreview(movie, in: session, of: input, $0) }
     let objects = StoredObjects(movie)
@@ -250,6 +258,11 @@ struct RecordCommand: ParsableCommand, Verb {
     for warning in preflight.warnings(for: triggers.isTriggered ? nil : duration) {
       progress.warning(warning)
     }
+    if let refusal = preflight.audioRefusal {
+      let warning = "the audio is not recorded: \(CommandError(refusal).line)"
+      audioWarnings.append(warning)
+      progress.warning(warning)
+    }
     if burst {
       progress.note(
         "available memory holds at least "
@@ -259,7 +272,9 @@ struct RecordCommand: ParsableCommand, Verb {
     if triggers.isTriggered {
       let clips = TriggeredRecording(
         output: output, options: triggers, overwrites: writing.overwrite, progress: progress)
-      let (captured, replays) = try shown { try clips.record(movie) { window?.note($0) } }
+      let (captured, replays) = try shown {
+        try clips.record(movie, begun: warnOfOmission) { window?.note($0) }
+      }
       var result = captured
       result.warnings += audioWarnings
       let problem = problem(result)
@@ -278,6 +293,7 @@ struct RecordCommand: ParsableCommand, Verb {
     // callback. The value is therefore copied.
     let fillsMemory = burst
     func update(_ state: MovieFileOutput.Progress) {
+      warnOfOmission()
       window?.note(state)
       for warning in lines?.take() ?? [] { progress.warning(warning) }
       progress.update(
@@ -292,6 +308,7 @@ struct RecordCommand: ParsableCommand, Verb {
         output: output, options: segments, exec: triggers.exec, overwrites: writing.overwrite,
         progress: progress)
       var result = try shown { try files.record(movie, update: update) }
+      warnOfOmission()
       result.take.warnings += audioWarnings
       objects.end(search)
       for warning in (lines?.take() ?? []) + objects.warnings { progress.warning(warning) }
@@ -301,6 +318,7 @@ struct RecordCommand: ParsableCommand, Verb {
     }
     progress.start(file: output)
     var result = try shown { try movie.record(progress: update) }
+    warnOfOmission()
     objects.end(search)
     let commands = triggers.exec.map(ClipCommands.init)
     // If another program replaced the output file, the path now leads to a foreign file. The user's
@@ -374,7 +392,7 @@ extension RecordCommand {
     let document = RecordPlanDocument(
       file: output, device: device.address, mode: format.id,
       requestedFps: format.maxFrameRate, codec: codec.defaultValueDescription,
-      audio: audio.microphone(of: device)?.address)
+      audio: audio.microphone(of: device).flatMap { $0.problem == nil ? $0.address : nil })
     if common.json {
       try Output.document(document)
     } else {

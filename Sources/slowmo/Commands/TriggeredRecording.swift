@@ -15,9 +15,10 @@ struct TriggeredRecording {
 
   /// Records clips until the capture ends, and waits for their replays.
   ///
-  /// `update` is called from time to time with the state of the capture.
+  /// `begun` is called when the capture waits for triggers, and `update` from time to time with the
+  /// state of the capture.
   func record(
-    _ movie: MovieFileOutput, update: (MovieFileOutput.Progress) -> Void
+    _ movie: MovieFileOutput, begun: () -> Void, update: (MovieFileOutput.Progress) -> Void
   ) throws -> Outcome {
     var settings = options.settings()
     let names = try names()
@@ -32,7 +33,9 @@ struct TriggeredRecording {
       try movie.record(on: settings) { event in
         for file in replays?.takeFiles() ?? [] { progress.file(file) }
         switch event {
-        case .waiting(let bytes): progress.note(waiting(bytes))
+        case .waiting(let bytes):
+          begun()
+          progress.note(waiting(bytes))
         case .triggered(let trigger, let clip):
           progress.trigger(
             trigger.source.rawValue, clip: clip, file: names?.coming() ?? output)

@@ -26,6 +26,9 @@ struct SystemState {
     /// The fastest mode and the resources that recording it needs; nil if the modes could not be
     /// read.
     var fastest: Mode?
+
+    /// The USB device, which is the same for all of its nodes; for any other device its address.
+    fileprivate var usbDevice: String { diagnosis.usb?.directory ?? address }
   }
 
   /// A camera mode and the resources that recording it needs.
@@ -382,7 +385,7 @@ extension SystemState {
     let found = connected.compactMap { camera in
       camera.diagnosis.usb.map { link in
         let shared = connected.filter {
-          $0.address != camera.address && $0.diagnosis.usb?.bus == link.bus
+          $0.usbDevice != camera.usbDevice && $0.diagnosis.usb?.bus == link.bus
         }
         return "\(camera.address) at \(link.megabitsPerSecond) Mbit/s, at most "
           + "\(megabytes(link.maximumBytesPerSecond)) per second"
@@ -414,8 +417,11 @@ extension SystemState {
   private func sharedBusAdvice(_ cameras: [Device]) -> String? {
     for camera in cameras {
       guard let link = camera.diagnosis.usb, let budget = link.isochronousBudget else { continue }
+      // A device may have several nodes, such as one for color and one for infrared. It counts once.
+      var seen: Set<String> = []
       let sharing = cameras.filter {
         $0.diagnosis.usb?.bus == link.bus && $0.diagnosis.usb?.isochronousBytesPerSecond != nil
+          && seen.insert($0.usbDevice).inserted
       }
       let total = sharing.reduce(0) { $0 + ($1.diagnosis.usb?.isochronousBytesPerSecond ?? 0) }
       guard sharing.count > 1, total > budget else { continue }

@@ -63,8 +63,17 @@ struct AudioSourceOption {
     if let named { return try MicrophoneInput(device: named) }
     guard isWanted else { return nil }
     do throws(MediaError) { return try MicrophoneInput(ofCamera: camera) } catch {
-      warn("the microphone of \(camera.address) is not used: \(CommandError(error).line)")
+      warn(Self.warning(of: camera, error))
       return nil
     }
+  }
+
+  /// Returns the warnings about a camera's microphone that a session has omitted since it started.
+  func warnings(of camera: CaptureDevice, in session: CaptureSession) -> [String] {
+    session.omittedInputs.map { Self.warning(of: camera, $0.error) }
+  }
+
+  private static func warning(of camera: CaptureDevice, _ error: MediaError) -> String {
+    "the microphone of \(camera.address) is not used: \(CommandError(error).line)"
   }
 }

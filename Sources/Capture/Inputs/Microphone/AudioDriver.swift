@@ -15,6 +15,11 @@ package protocol AudioDriver: AnyObject, Sendable {
   /// If true, the capture loop waits until every sink has space.
   var waitsForTakers: Bool { get }
 
+  /// Whether a driver that delivers no samples for some seconds has failed.
+  ///
+  /// False for the audio of a simulated camera, which may begin long after the images.
+  var reportsSilence: Bool { get }
+
   /// The current time on the clock of the driver's timestamps, in nanoseconds.
   func nanoseconds() -> Int64
 
@@ -36,6 +41,7 @@ package protocol AudioDriver: AnyObject, Sendable {
 
 extension AudioDriver {
   package var waitsForTakers: Bool { false }
+  package var reportsSilence: Bool { true }
 }
 
 /// The result of waiting for samples.

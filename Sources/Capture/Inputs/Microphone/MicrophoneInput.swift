@@ -19,6 +19,9 @@ import Synchronization
 public final class MicrophoneInput: CapturingInput {
   /// The sample format.
   public let format: AudioFormat
+  /// Whether a session runs without the microphone if it cannot start, or if a camera can start only
+  /// without it.
+  public let isOptional: Bool
   package let reach: DeviceEnvironment
   package let canReopen: Bool
   /// The device, and its driver.
@@ -33,39 +36,41 @@ public final class MicrophoneInput: CapturingInput {
   ///   - device: A device with audio.
   ///   - format: One of the device's ``CaptureDevice/audioFormats()``. Nil selects
   ///     the preferred format.
+  ///   - isOptional: Whether a session runs without the microphone if it cannot start, or if a camera
+  ///     can start only without it.
   /// - Throws: `MediaError` if the device is not a microphone, is busy or lost, may not be opened
   ///   by this user, or does not support the format.
   public convenience init(
-    device: CaptureDevice, format: AudioFormat? = nil
+    device: CaptureDevice, format: AudioFormat? = nil, isOptional: Bool = false
   ) throws(MediaError) {
     _ = try Self.node(of: device)
     let wanted = if let format { format } else { try device.preferredAudioFormat() }
     self.init(
-      device: device, driver: try ALSADriver(Self.node(of: device), wanted), canReopen: true)
+      device: device, driver: try ALSADriver(Self.node(of: device), wanted), canReopen: true,
+      isOptional: isOptional)
   }
 
-  /// Opens the microphone of a camera: that of the same USB device.
-  ///
-  /// The stream is started and stopped once, so that a microphone that cannot stream fails here, and
-  /// not when a session with the camera starts.
+  /// Opens the microphone of a camera, that of the same USB device, as an optional input.
   ///
   /// - Returns: Nil if the camera has no microphone of its own.
-  /// - Throws: `MediaError` as ``init(device:format:)`` does, or the error of the stream.
+  /// - Throws: `MediaError` as ``init(device:format:isOptional:)`` does.
   public convenience init?(ofCamera camera: CaptureDevice) throws(MediaError) {
     guard let device = camera.microphone else { return nil }
-    let driver = try ALSADriver(Self.node(of: device), device.preferredAudioFormat())
-    try driver.start()
-    driver.stop()
-    self.init(device: device, driver: driver, canReopen: true)
+    try self.init(device: device, isOptional: true)
   }
 
   /// Creates an input from a device and a custom driver.
-  package convenience init(device: CaptureDevice, driver: any AudioDriver) {
-    self.init(device: device, driver: driver, canReopen: false)
+  package convenience init(
+    device: CaptureDevice, driver: any AudioDriver, isOptional: Bool = false
+  ) {
+    self.init(device: device, driver: driver, canReopen: false, isOptional: isOptional)
   }
 
-  private init(device: CaptureDevice, driver: any AudioDriver, canReopen: Bool) {
+  private init(
+    device: CaptureDevice, driver: any AudioDriver, canReopen: Bool, isOptional: Bool
+  ) {
     format = driver.format
+    self.isOptional = isOptional
     reach = DeviceEnvironment()
     self.canReopen = canReopen
     opened = Mutex((device, driver))
