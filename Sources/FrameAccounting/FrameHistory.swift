@@ -18,6 +18,7 @@ struct FrameHistory {
   init() { entries.reserveCapacity(Self.capacity) }
 
   var isEmpty: Bool { entries.isEmpty }
+  var count: Int { entries.count }
   /// The oldest frame.
   var first: (microseconds: Int64, slot: Int64)? { isEmpty ? nil : frame(0) }
   /// The latest frame.
@@ -43,6 +44,32 @@ struct FrameHistory {
       guard next.isCounted, next.slot &- last.slot == 1 else { return nil }
       return next.microseconds &- last.microseconds
     }
+  }
+
+  /// These frames without those that were late, if the driver's times have a step.
+  ///
+  /// The times of all other frames differ by multiples of the step, in microseconds.
+  func withoutLateFrames(step: Double) -> FrameHistory {
+    guard let first else { return self }
+    let phases = entries.indices.map { index -> Double in
+      let steps = Double(frame(index).microseconds &- first.microseconds) / step
+      return steps - steps.rounded(.down)
+    }
+    func distance(_ a: Double, _ b: Double) -> Double {
+      let distance = abs(a - b)
+      return min(distance, 1 - distance)
+    }
+    func isNear(_ a: Double, _ b: Double) -> Bool { distance(a, b) <= TimestampQuantum.tolerance }
+    // The phase of a step that has the most frames near it.
+    let main = phases.max { left, right in
+      phases.count { isNear($0, left) } < phases.count { isNear($0, right) }
+    }
+    var kept = FrameHistory()
+    for (index, phase) in phases.enumerated() where isNear(phase, main ?? 0) {
+      let frame = entry(index)
+      kept.add(frame.microseconds, slot: frame.slot, isCounted: frame.isCounted)
+    }
+    return kept
   }
 
   /// Whether the last frame followed after another interval than the given one, in microseconds.

@@ -55,7 +55,13 @@ struct PeriodTracker {
   /// Whether the step of the window was taken from equal intervals.
   private var isQuantumAssumed = false
   /// The frame from which the period of a grid with a window is measured.
-  private var anchor: (microseconds: Int64, slot: Int64) = (0, 0)
+  private var anchor: (microseconds: Int64, slot: Int64) = (0, 0) {
+    didSet { lastBounds = nil }
+  }
+  /// The bounds of the period after the last frame.
+  private var lastBounds: (least: Double, greatest: Double)?
+  /// The part of the last frame's lateness that steps do not explain, in microseconds.
+  private var lastExcess = 0.0
   private var history = FrameHistory()
 
   init(period: Double) {
@@ -175,11 +181,12 @@ struct PeriodTracker {
   ///
   /// - Returns: Whether the grid has such a window now.
   private mutating func fitWindow(to frames: FrameHistory) -> Bool {
-    guard let found = TimestampQuantum(frames.intervals(), granted: granted),
-      let last = frames.last
-    else { return false }
+    guard let found = TimestampQuantum(frames.intervals(), granted: granted) else { return false }
     let quantum = found.microseconds
     guard quantum >= Self.coarse * granted else { return false }
+    let all = frames
+    let frames = all.withoutLateFrames(step: quantum)
+    guard let last = frames.last, frames.count * 8 >= all.count * 7 else { return false }
     let slack = quantum * 1.1
     // If the steps explain the times of all frames in a grid of the granted period, the camera
     // runs at the granted rate.
@@ -189,6 +196,10 @@ struct PeriodTracker {
         frames.spread(period: evenest) <= slack
       else { return false }
       period = evenest
+    }
+    // Rounding spreads the times of a steady camera over the step. Late frames do not.
+    guard frames.count == all.count || frames.spread(period: period) >= quantum / 4 else {
+      return false
     }
     self.period = period
     shortest = min(shortest, period)
@@ -330,19 +341,30 @@ struct PeriodTracker {
       return
     }
     strays = 0
-    // A window that moved further would follow a loss that the steps hide at first.
+    // A window that moved further would follow a loss that the steps hide at first. One late frame
+    // moves it no further than crystals drift in a few frames.
     let limit = 2 * max(Self.crystals * period, window.quantum / max(1, known))
-    window.include(late * period, movingBy: limit)
+    let excess = window.excess(of: late * period)
+    let confirmed = max(0, min(excess, lastExcess)) + min(0, max(excess, lastExcess))
+    lastExcess = excess
+    let drift = 16 * Self.crystals * period
+    let moved = confirmed + max(-drift, min(excess - confirmed, drift))
+    window.include(late * period - excess + moved, movingBy: limit)
     self.window = window
     if isQuantumAssumed, history.endsUnequally(to: window.quantum) {
       refit(to: history, isGapless: true)
     }
     let passed = Double(slot &- anchor.slot)
     guard passed >= 16 else { return }
-    // Two times with an error of one step each, far apart, bound the period on both sides.
+    // Two times with an error of one step each, far apart, bound the period on both sides. The bounds
+    // of two frames are compared, so that one late frame does not change the period.
     let elapsed = Double(reading.microseconds &- anchor.microseconds)
     let slack = window.quantum
-    period = max((elapsed - slack) / passed, min(period, (elapsed + slack) / passed))
+    let bounds = (least: (elapsed - slack) / passed, greatest: (elapsed + slack) / passed)
+    let before = lastBounds ?? bounds
+    lastBounds = bounds
+    let greatest = max(bounds.greatest, before.greatest)
+    period = max(min(bounds.least, before.least), min(period, greatest))
     if passed >= 32_768 { anchor = (reading.microseconds, slot) }
   }
 

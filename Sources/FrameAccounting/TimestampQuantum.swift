@@ -21,12 +21,18 @@ struct TimestampQuantum {
 
   /// The number of intervals without which no step is estimated.
   private static let minimumCount = 12
+  /// The least shift of the mean interval by rounding if some frames are late as well.
+  private static let leastShift = 0.02
   /// The shortest step in microseconds.
   ///
   /// Shorter steps look like jitter, and never like a lost frame.
   static let shortest = 100.0
   /// The greatest distance of an interval from a multiple of the step, as a fraction of the step.
-  private static let tolerance = 0.12
+  static let tolerance = 0.12
+  /// The jitter of intervals, in microseconds, in the order in which it is tried.
+  ///
+  /// A busy machine takes some times late. A step is found only if it is much longer than the jitter.
+  private static let jitters = [shortest, 2 * shortest, 4 * shortest]
   /// The relative difference between two rates above which they are different rates, and not one
   /// rate measured with two crystals.
   private static let crystals = 0.002
@@ -46,12 +52,49 @@ struct TimestampQuantum {
   init?(_ intervals: [Int64], granted period: Double) {
     guard intervals.count >= Self.minimumCount else { return nil }
     let sorted = intervals.sorted()
-    guard let smallest = Self.distances(between: sorted).min() else {
+    guard Self.groups(of: sorted, jitter: Self.shortest).count > 1 else {
       guard let step = Self.assumed(from: sorted, granted: period) else { return nil }
       (microseconds, isAssumed, meanShift) = (step, true, 0)
       return
     }
-    // The step is fitted to all intervals, which must be multiples of it.
+    guard let step = Self.step(of: sorted), !Self.isLoss(step, sorted, granted: period) else {
+      return nil
+    }
+    (microseconds, isAssumed) = (step, false)
+    meanShift = Self.shift(of: sorted, step: step)
+  }
+
+  /// The distance between the mean and the median of intervals, as a fraction of the step.
+  private static func shift(of sorted: [Int64], step: Double) -> Double {
+    let mean = Double(sorted.reduce(0, +)) / Double(sorted.count)
+    return abs(mean - Double(sorted[sorted.count / 2])) / step
+  }
+
+  /// The step of which all intervals are multiples, or nil.
+  ///
+  /// Intervals that occur once, because a frame was late, need not be multiples.
+  private static func step(of sorted: [Int64]) -> Double? {
+    for jitter in jitters {
+      let groups = groups(of: sorted, jitter: jitter)
+      let repeated = groups.filter { $0.count > 1 }
+      let dropped = groups.count - repeated.count
+      if dropped > 0, dropped * 6 <= sorted.count, let step = step(of: repeated),
+        // Late frames do not change the mean interval, but rounding does.
+        shift(of: Array(repeated.joined()), step: step) >= leastShift
+      {
+        return step
+      }
+      if let step = step(of: groups) { return step }
+    }
+    return nil
+  }
+
+  private static func step(of groups: [ArraySlice<Int64>]) -> Double? {
+    let centers = groups.map { Double($0.reduce(0, +)) / Double($0.count) }
+    guard let smallest = zip(centers.dropFirst(), centers).map(-).min() else { return nil }
+    let sorted = groups.joined()
+    guard sorted.count >= minimumCount else { return nil }
+    // The step is fitted to all intervals.
     var (products, squares) = (0.0, 0.0)
     for interval in sorted {
       let count = (Double(interval) / smallest).rounded()
@@ -62,15 +105,9 @@ struct TimestampQuantum {
     let step = products / squares
     let fits = sorted.allSatisfy {
       let count = Double($0) / step
-      return abs(count - count.rounded()) <= Self.tolerance
+      return abs(count - count.rounded()) <= tolerance
     }
-    guard fits, abs(step - smallest) <= Self.tolerance * step,
-      !Self.isLoss(step, sorted, granted: period)
-    else { return nil }
-    (microseconds, isAssumed) = (step, false)
-    let median = Double(sorted[sorted.count / 2])
-    let mean = Double(sorted.reduce(0, +)) / Double(sorted.count)
-    meanShift = abs(mean - median) / step
+    return fits && abs(step - smallest) <= tolerance * step ? step : nil
   }
 
   /// Whether intervals that differ by about one period are those of a camera that loses frames or
@@ -84,24 +121,17 @@ struct TimestampQuantum {
     return abs(median - period) <= crystals * period + min(middle, 2 * shortest)
   }
 
-  /// The distances between neighbouring groups of intervals, in microseconds.
-  ///
-  /// A group contains intervals that differ only by jitter.
-  private static func distances(between sorted: [Int64]) -> [Double] {
-    var distances: [Double] = []
-    var (sum, count) = (Double(sorted[0]), 1.0)
-    var center: Double?
-    for (last, next) in zip(sorted, sorted.dropFirst()) {
-      if Double(next - last) >= shortest {
-        if let center { distances.append(sum / count - center) }
-        center = sum / count
-        (sum, count) = (0, 0)
-      }
-      sum += Double(next)
-      count += 1
+  /// Groups of intervals that differ only by jitter.
+  private static func groups(of sorted: [Int64], jitter: Double) -> [ArraySlice<Int64>] {
+    var groups: [ArraySlice<Int64>] = []
+    var start = 0
+    for index in sorted.indices.dropFirst()
+    where Double(sorted[index] - sorted[index - 1]) >= jitter {
+      groups.append(sorted[start..<index])
+      start = index
     }
-    if let center { distances.append(sum / count - center) }
-    return distances
+    groups.append(sorted[start...])
+    return groups
   }
 
   /// The step if all intervals are equal although the driver granted another period, or nil.
