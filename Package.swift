@@ -119,7 +119,7 @@ let package = Package(
       "Capture",
       on: [
         "CameraControls", "SimulatedCameras", "DeviceDiscovery", "FrameAccounting", "V4L2", "ALSA",
-        "LibAV", "LinuxSystem", "MediaCore", "Raster",
+        "LibAV", "LinuxSystem", "MediaCore", "MovieFormat", "Raster",
       ],
       with: [
         .deque, .logging, .product(name: "Histogram", package: "hdrhistogram-swift"),

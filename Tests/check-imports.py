@@ -61,7 +61,7 @@ MODULES = {
     "OvercrankCapture": [
         "OvercrankCameraControls", "OvercrankSimulatedCameras", "OvercrankDeviceDiscovery",
         "OvercrankFrameAccounting", "OvercrankV4L2", "OvercrankALSA", "OvercrankLibAV",
-        "OvercrankMediaCore", "OvercrankLinuxSystem", "OvercrankRaster",
+        "OvercrankMediaCore", "OvercrankLinuxSystem", "OvercrankMovieFormat", "OvercrankRaster",
     ],
     "OvercrankPreview": [
         "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankFrameAccounting", "OvercrankLibAV",

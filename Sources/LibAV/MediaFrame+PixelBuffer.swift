@@ -58,6 +58,17 @@ extension MediaFrame {
     try CallFailure.check(result: buffer.withUnsafeMutableBytes(pack), "copy", "a picture")
   }
 
+  /// Copies all planes without padding into memory, and returns the number of bytes.
+  ///
+  /// - Throws: `CallFailure` with the operation "copy" if the memory is too small.
+  package func copyPlanes(
+    into target: UnsafeMutableRawBufferPointer
+  ) throws(CallFailure) -> Int {
+    let count = pack(into: target)
+    try CallFailure.check(result: count, "copy", "a picture")
+    return Int(count)
+  }
+
   /// The number of bytes of all planes without padding.
   ///
   /// - Throws: `CallFailure` with the operation "measure".

@@ -205,7 +205,8 @@ public final class DelayedVideoPreview: FrameOutput {
   package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
     try state.withLock { (state) throws(MediaError) -> DelaySink? in
       let old = core.sink
-      let sink = try core.sink(for: connection) { (camera) throws(MediaError) in
+      // The delay keeps the camera's own frames in memory, so they must be decoded alone.
+      let sink = try core.sink(for: connection, decoding: false) { (camera) throws(MediaError) in
         DelaySink(
           PreviewStream(camera, connection), try ring(for: camera), core.counters, core.arrivals)
       }

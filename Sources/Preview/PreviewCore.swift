@@ -83,11 +83,14 @@ final class PreviewCore<Sink: PreviewStreamSink>: Sendable {
 
   /// Returns the sink for a connection, or nil if the camera's frames cannot be shown.
   ///
-  /// If there is none for the buffer pool of the camera, `make` creates one.
+  /// If there is none for the buffer pool of the camera, `make` creates one. `decoding` is whether the
+  /// sink takes decoded frames of a codec in which frames depend on others.
   func sink(
-    for connection: CaptureConnection, _ make: (DeviceInput) throws(MediaError) -> Sink
+    for connection: CaptureConnection, decoding: Bool = true,
+    _ make: (DeviceInput) throws(MediaError) -> Sink
   ) throws(MediaError) -> Sink? {
-    guard connection.mediaType == .video, let camera = connection.camera,
+    guard connection.mediaType == .video,
+      let camera = decoding ? try connection.imageCamera() : connection.camera,
       FormatDescription(camera.delivery).isConvertible
     else { return nil }
     return try state.withLock { (state) throws(MediaError) -> Sink in
@@ -114,14 +117,15 @@ final class PreviewCore<Sink: PreviewStreamSink>: Sendable {
 
 extension CaptureSession {
   /// Adds a preview, if the session has a camera whose frames can be shown.
-  func addPreview(_ preview: any CaptureOutput) throws(MediaError) {
+  func addPreview(_ preview: any FrameOutput) throws(MediaError) {
     try addOutput(preview)
     do throws(MediaError) {
       guard let camera = connections.first(where: { $0.output === preview })?.camera else {
         throw MediaError(
           .notConnected, "the session has no camera to show", recovery: "add a camera first")
       }
-      guard FormatDescription(camera.delivery).isConvertible else {
+      let delivery = preview.decodesFrames ? camera.imageDelivery : camera.delivery
+      guard FormatDescription(delivery).isConvertible else {
         throw MediaError(
           .notConvertible,
           "frames of \(camera.device.address) depend on others and cannot be shown alone",

@@ -20,9 +20,10 @@ import Synchronization
 /// ```
 ///
 /// Corresponds to `AVCaptureVideoPreviewLayer`. The connection's rotation, mirroring and zoom
-/// apply. H.264 frames cannot be shown, because decoding one needs the frames before it. All calls
-/// may come from any thread. Only ``waitForNextFrame(milliseconds:)`` waits;
-/// ``nextFrame(as:maximumWidth:maximumHeight:)`` decodes on the calling thread.
+/// apply. The frames of H.264 depend on others, so all of them are decoded, on a thread beside the
+/// camera's stream. Those that come too late are skipped. All calls may come from any thread. Only
+/// ``waitForNextFrame(milliseconds:)`` waits; ``nextFrame(as:maximumWidth:maximumHeight:)`` decodes on
+/// the calling thread.
 public final class VideoPreview: FrameOutput {
   private let core = PreviewCore<PreviewSink>()
 
@@ -32,7 +33,7 @@ public final class VideoPreview: FrameOutput {
   /// Creates a preview and adds it to a session.
   ///
   /// - Throws: `MediaError` with `.notConnected` if the session has no camera, or
-  ///   `.notConvertible` for a camera whose codec uses inter-frame prediction.
+  ///   `.notConvertible` for a camera whose frames cannot be decoded.
   public convenience init(session: CaptureSession) throws(MediaError) {
     self.init()
     try session.addPreview(self)
@@ -127,6 +128,7 @@ public final class VideoPreview: FrameOutput {
   }
 
   package var isPreview: Bool { true }
+  package var decodesFrames: Bool { true }
 
   package func canTransform(_ format: FormatDescription) -> Bool { format.isConvertible }
 

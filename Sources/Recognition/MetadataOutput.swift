@@ -45,7 +45,7 @@ public final class MetadataOutput: FrameOutput {
   ///   - faceModel: A face detector to use instead of the one in the library.
   /// - Throws: `MediaError` with `.metadataTypeUnavailable` and the reason; `.missingComponent` if the
   ///   library for a type is not installed; `.notConnected` if the
-  ///   session has no camera; `.notConvertible` for a camera whose codec uses inter-frame prediction.
+  ///   session has no camera; `.notConvertible` for a camera whose frames cannot be decoded.
   public convenience init(
     session: CaptureSession, types: [MetadataObjectType] = MetadataObjectType.codes,
     faceModel: FaceModel? = nil
@@ -59,7 +59,7 @@ public final class MetadataOutput: FrameOutput {
       throw MediaError(
         .notConnected, "the session has no camera to search", recovery: "add a camera first")
     }
-    guard FormatDescription(camera.delivery).isConvertible else {
+    guard FormatDescription(camera.imageDelivery).isConvertible else {
       session.removeOutput(self)
       throw MediaError(
         .notConvertible,
@@ -165,7 +165,7 @@ public final class MetadataOutput: FrameOutput {
   // MARK: - FrameOutput
 
   package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
-    guard connection.mediaType == .video, let camera = connection.camera,
+    guard connection.mediaType == .video, let camera = try connection.imageCamera(),
       FormatDescription(camera.delivery).isConvertible
     else { return nil }
     // A sink of the old buffer pool cannot be used again: a reopened device has a new pool.
@@ -176,6 +176,8 @@ public final class MetadataOutput: FrameOutput {
     try worker.begin(sink)
     return sink
   }
+
+  package var decodesFrames: Bool { true }
 
   // Objects have coordinates of the captured frame, so the frame is not transformed before the
   // search.

@@ -5,7 +5,7 @@ import Dispatch
 import Glibc
 package import OvercrankFrameAccounting
 import OvercrankLinuxSystem
-import OvercrankMediaCore
+package import OvercrankMediaCore
 import Synchronization
 
 /// A frame of a simulated camera, in a buffer that the consumer returns.
@@ -22,7 +22,7 @@ package struct FilledBuffer {
 ///
 /// One thread takes free buffers, fills them and publishes them. One thread dequeues them. Any
 /// thread returns them. Nothing is allocated after initialization.
-final class SoftwareBufferQueue: Sendable {
+package final class SoftwareBufferQueue: Sendable {
   private struct State {
     // Neither `free` nor `filled` ever holds more than `count` indices. Memory for `count` indices
     // is reserved, so neither allocates more.
@@ -47,7 +47,7 @@ final class SoftwareBufferQueue: Sendable {
   /// Reserves the buffers.
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if the system cannot reserve the memory.
-  init(count: Int, bytesPerBuffer: Int) throws(MediaError) {
+  package init(count: Int, bytesPerBuffer: Int) throws(MediaError) {
     (self.count, self.bytesPerBuffer) = (count, bytesPerBuffer)
     byteCount = max(1, count * bytesPerBuffer)
     memory = try ReservedMemory.reserve(byteCount, for: "the camera's buffers")
@@ -63,7 +63,7 @@ final class SoftwareBufferQueue: Sendable {
   deinit { munmap(memory, byteCount) }
 
   /// Starts a new stream, in which all buffers are free except the held ones.
-  func restart(keeping held: [Int]) {
+  package func restart(keeping held: [Int]) {
     state.withLock { state in
       state.hasEnded = false
       state.free.removeAll(keepingCapacity: true)
@@ -75,13 +75,13 @@ final class SoftwareBufferQueue: Sendable {
   }
 
   /// The memory of a buffer.
-  func memory(of index: Int) -> UnsafeMutableRawBufferPointer {
+  package func memory(of index: Int) -> UnsafeMutableRawBufferPointer {
     UnsafeMutableRawBufferPointer(
       start: memory + index * bytesPerBuffer, count: bytesPerBuffer)
   }
 
   /// The index of a free buffer, or nil if all buffers are filled or in use by the consumer.
-  func takeFree() -> Int? { state.withLock { $0.free.popFirst() } }
+  package func takeFree() -> Int? { state.withLock { $0.free.popFirst() } }
 
   /// Waits for a free buffer, and returns nil once `isOver` returns true.
   func waitForFree(orUntil isOver: () -> Bool) -> Int? {
@@ -141,7 +141,7 @@ final class SoftwareBufferQueue: Sendable {
   }
 
   /// Returns a buffer to the free list.
-  func giveBack(_ index: Int) {
+  package func giveBack(_ index: Int) {
     state.withLock {
       precondition($0.free.count < count, "A buffer was given back twice.")
       $0.free.append(index)

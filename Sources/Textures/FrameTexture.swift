@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CGLES
 import OvercrankCapture
 import OvercrankLibAV
 import Synchronization
@@ -30,6 +31,66 @@ public final class FrameTexture {
   ) {
     (self.layout, self.names, width, height) = (layout, names, frame.width, frame.height)
     (self.sample, self.isImported, self.cache) = (sample, isImported, cache)
+  }
+
+  /// A plane of a frame in a texture of its own.
+  public struct Plane: Hashable, Sendable {
+    /// The target to bind the texture to, always `GL_TEXTURE_2D`.
+    public let target: UInt32
+    /// The OpenGL name of the texture.
+    public let name: UInt32
+    /// The width of the plane in texels.
+    public let width: Int
+    /// The height of the plane in texels.
+    public let height: Int
+    /// The number of channels of a texel, from 1 to 4, each of 8 bits.
+    public let channels: Int
+  }
+
+  /// How the texels of the planes form a color.
+  public enum ColorModel: Hashable, Sendable {
+    /// Red, green and blue are channels of one plane.
+    case rgb
+    /// One plane has luma only.
+    case gray
+    /// Y, U and V are in three planes.
+    case planarYUV
+    /// Y is in the first plane, and U and V are in the second one.
+    case joinedYUV
+  }
+
+  /// How the texels of the planes form a color.
+  public var colorModel: ColorModel {
+    switch layout.kind {
+    case .rgb: .rgb
+    case .gray: .gray
+    case .planar: .planarYUV
+    case .joined: .joinedYUV
+    }
+  }
+
+  /// The channel, from 0, of red, green and blue, or of Y, U and V, in the plane that has it.
+  ///
+  /// Gray repeats the channel of luma.
+  public var channelOrder: [Int] { layout.order.map { Int($0) } }
+
+  /// Calls a closure with the planes, so that a shader of the program can read them.
+  ///
+  /// The names are valid in the context of the cache, until the closure returns and the commands that
+  /// it issued are finished. The closure must not change or delete the textures. The packed 4:2:2
+  /// formats have their bytes twice: as pairs of luma and chroma, and as groups of four.
+  ///
+  /// - Returns: The result of the closure.
+  /// - Throws: The error of the closure.
+  public func withPlanes<Result, Failure: Error>(
+    _ body: ([Plane]) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(
+      zip(layout.planes, names).map { plane, name in
+        Plane(
+          target: UInt32(GL_TEXTURE_2D), name: name, width: plane.width, height: plane.height,
+          channels: plane.channels)
+      })
   }
 
   deinit {

@@ -131,10 +131,11 @@ import Testing
     #expect(!connection.isVideoRotationAngleSupported(90))
     #expect(throws: MediaError.self) { try connection.setVideoRotationAngle(90) }
     #expect(connection.videoMaxScaleAndCropFactor == 1)
-    let error = #expect(throws: MediaError.self) {
-      try output.setVideoSettings(VideoDataSettings(pixelFormat: .gray))
-    }
-    #expect(error?.code == .notConvertible)
+    // With settings, the output takes decoded frames, which it can rotate.
+    try output.setVideoSettings(VideoDataSettings(pixelFormat: .gray))
+    #expect(connection.isVideoMirroringSupported && output.availablePixelFormats.contains(.gray))
+    try output.setVideoSettings(nil)
+    #expect(!connection.isVideoMirroringSupported && output.availablePixelFormats.isEmpty)
     try #require(session.inputs.first as? DeviceInput).setVideoZoomFactor(2)
     try await session.startRunning()
     let sample = try #require(await output.frames.first { _ in true })

@@ -28,6 +28,32 @@ struct PhotoOutputTests {
   }
 
   @Test(.timeLimit(.minutes(30)))
+  func `Photos of an H.264 camera show the frames of their numbers`() throws {
+    let scratch = try Scratch()
+    var recording = RecordingSettings(path: scratch.file("clip.mov"))
+    recording.video = .codec(.h264)
+    recording.limit = CaptureLimit(frameCount: 240)
+    let synthetic = try CaptureDevice.named("synthetic:128x96@240?pace=max")
+    _ = try MovieFileOutput(session: CaptureSession(synthetic), settings: recording).record()
+    let camera = try CaptureDevice.named("file:\(recording.path)?pace=max")
+    let session = try CaptureSession(device: camera, format: camera.fastestFormat())
+    #expect(session.inputs.compactMap { $0 as? DeviceInput }.first?.format.fourcc == .h264)
+    let output = PhotoOutput()
+    try session.addOutput(output)
+    #expect(output.availablePhotoFormats.contains(.jpeg))
+    try session.startRunning()
+    defer { session.stopRunning() }
+    var settings = PhotoSettings(format: .jpeg)
+    settings.photoCount = 5
+    let photos = try output.photos(with: settings)
+    #expect(photos.count == 5)
+    for photo in photos {
+      let data = try #require(photo.data)
+      #expect(try PhotoCamera.number(in: data) == Int(photo.sequence))
+    }
+  }
+
+  @Test(.timeLimit(.minutes(30)))
   func `Taking photos at random times loses no frame of a movie`()
     async throws
   {

@@ -171,7 +171,7 @@ struct DelayedVideoPreviewTests {
   }
 
   @Test func `Refuses a delayed preview of H.264 or of an empty session`() throws {
-    let session = try h264Session()
+    let session = try codedSession(of: .h264)
     let error = #expect(throws: MediaError.self) {
       try DelayedVideoPreview(session: session, delay: .zero)
     }

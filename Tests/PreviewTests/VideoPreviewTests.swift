@@ -16,13 +16,13 @@ import Testing
 @testable import OvercrankRecording
 @testable import OvercrankSimulatedCameras
 
-/// A session whose camera delivers H.264, whose frames cannot be decoded alone.
-func h264Session() throws -> CaptureSession {
+/// A session whose camera delivers a codec in which frames depend on others.
+func codedSession(of codec: VideoCodec) throws -> CaptureSession {
   let device = try CaptureDevice.named("synthetic:128x96@240")
   return CaptureSession(
     DeviceInput(
       device: device, format: try device.fastestFormat(), driver: ScriptedDriver([]),
-      delivery: try FrameDelivery(layout: .compressed(.h264), width: 128, height: 96),
+      delivery: try FrameDelivery(layout: .compressed(codec), width: 128, height: 96),
       negotiatedFrameRate: FrameRate(240), maximumByteCount: 1 << 16))
 }
 
@@ -141,8 +141,8 @@ struct VideoPreviewTests {
     }
   }
 
-  @Test func `Refuses a preview of H.264 or of an empty session`() throws {
-    let session = try h264Session()
+  @Test func `Refuses a preview of HEVC or of an empty session`() throws {
+    let session = try codedSession(of: .hevc)
     let error = #expect(throws: MediaError.self) { try VideoPreview(session: session) }
     #expect(error?.code == .notConvertible && session.outputs.isEmpty)
     let empty = CaptureSession()

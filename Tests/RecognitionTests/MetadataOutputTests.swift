@@ -23,13 +23,18 @@ struct MetadataOutputTests {
     return try CaptureSession(device: camera, format: camera.fastestFormat { _ in true })
   }
 
-  @Test func `Codes have the time of the frame in which they were read`()
-    async throws
-  {
+  @Test(arguments: [false, true])
+  func `Codes have the time of the frame in which they were read`(isH264: Bool) async throws {
     let scratch = try Scratch()
     let set = try await CodeFrames("--only", "qr", "lap 5")
     try await set.writeMovie(scratch.file("moving.mov"), count: 48)
-    let session = try session(scratch.file("moving.mov"))
+    if isH264 {
+      try await FFmpeg.make(
+        scratch.file("h264.mov"),
+        ["-i", scratch.file("moving.mov"), "-c:v", "libx264", "-bf", "0", "-g", "12", "-crf", "10"]
+          + ["-pix_fmt", "yuv420p", "-fps_mode", "passthrough"])
+    }
+    let session = try session(scratch.file(isH264 ? "h264.mov" : "moving.mov"))
     let output = try MetadataOutput(session: session, types: [.qr, .ean13])
     #expect(output.metadataObjectTypes == [.qr, .ean13] && output.session === session)
     let frames = Mutex<[MetadataObjectFrame]>([])
@@ -46,10 +51,12 @@ struct MetadataOutputTests {
     while output.isBusy { await Task.yield() }
     #expect(report.problem == nil && report.ledger.stored == 48 && report.ledger.dropped == 0)
     let ledger = output.ledger
-    // A file camera waits for the reader, so each frame is examined.
-    #expect(ledger.isBalanced && ledger.offered == 48 && ledger.examined == 48, "\(ledger)")
+    // A file camera waits for the reader, so each frame is examined. The take ends with the file, when
+    // a few packets of H.264 still wait for the decoder.
+    #expect(ledger.isBalanced && ledger.offered == ledger.examined, "\(ledger)")
+    #expect(isH264 ? ledger.examined >= 42 : ledger.examined == 48, "\(ledger)")
     let seen = frames.withLock { $0 }
-    #expect(seen.map(\.frameIndex) == Array(1..<48), "\(seen.map(\.frameIndex))")
+    #expect(seen.map(\.frameIndex) == Array(1..<ledger.examined), "\(seen.map(\.frameIndex))")
     for frame in seen {
       let object = try #require(frame.objects.first)
       #expect(frame.objects.count == 1 && object.stringValue == "lap 5" && object.type == .qr)
@@ -62,7 +69,7 @@ struct MetadataOutputTests {
     // Each value is at the frame that showed the code. The last value may come after the end of the
     // take.
     let stored = try Asset(path: scratch.file("take.mov")).timedMetadata()
-    #expect(stored.count >= 44 && stored.allSatisfy { $0.value == "lap 5" })
+    #expect(stored.count >= (isH264 ? 36 : 44) && stored.allSatisfy { $0.value == "lap 5" })
     #expect(stored.map(\.frameIndex) == Array(1...Int64(stored.count)))
   }
 

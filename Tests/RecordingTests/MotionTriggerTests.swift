@@ -62,9 +62,15 @@ struct MotionTriggerTests {
     }
   }
 
-  @Test func `Motion in the camera image triggers a clip`() throws {
+  @Test(arguments: ["mjpeg", "h264"])
+  func `Motion in the camera image triggers a clip`(codec: String) throws {
     let scratch = try Scratch()
-    let camera = try CaptureDevice.named("synthetic:160x120@120?pace=max")
+    let source = scratch.file("camera.mov")
+    if codec == "h264" {
+      try MovieRecipe.constant(120, count: 600).h264(gop: 30, reordered: false).write(to: source)
+    }
+    let camera = try CaptureDevice.named(
+      codec == "h264" ? "file:\(source)?pace=max" : "synthetic:160x120@120?pace=max")
     let session = try CaptureSession(device: camera, format: camera.fastestFormat())
     var settings = RecordingSettings(path: scratch.file("clip.mov"))
     settings.limit = CaptureLimit(duration: MediaTime(seconds: 20))

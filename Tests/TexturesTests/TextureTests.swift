@@ -123,6 +123,43 @@ struct TextureTests {
     }
   }
 
+  @Test(arguments: [("yuv420p", [1, 1, 1]), ("nv12", [1, 2]), ("gray", [1]), ("rgba", [4])])
+  func `The planes of a texture can be read`(name: String, channels: [Int]) throws {
+    let context = try OffscreenContext(width: 8, height: 8)
+    let cache = try TextureCache()
+    let format = try #require(LibAVPixelFormat(named: name))
+    let frame = try patches(as: format, true, AVCOL_SPC_BT709)
+    let texture = try cache.texture(for: frame)
+    #expect(texture.channelOrder.count == 3)
+    try texture.withPlanes { planes in
+      #expect(planes.map(\.channels) == channels)
+      for (index, plane) in planes.enumerated() {
+        var buffer: GLuint = 0
+        glGenFramebuffers(1, &buffer)
+        defer { glDeleteFramebuffers(1, &buffer) }
+        glBindFramebuffer(GLenum(GL_FRAMEBUFFER), buffer)
+        glFramebufferTexture2D(
+          GLenum(GL_FRAMEBUFFER), GLenum(GL_COLOR_ATTACHMENT0), plane.target, plane.name, 0)
+        var texels = [UInt8](repeating: 0, count: plane.width * plane.height * 4)
+        glReadPixels(
+          0, 0, GLsizei(plane.width), GLsizei(plane.height), GLenum(GL_RGBA),
+          GLenum(GL_UNSIGNED_BYTE), &texels)
+        let data = try #require(frame.planeData(index))
+        let differing = (0..<plane.height).reduce(0) { count, y in
+          count
+            + (0..<plane.width).count { x in
+              (0..<plane.channels).contains { channel in
+                texels[(y * plane.width + x) * 4 + channel]
+                  != data[y * frame.bytesPerRow(index) + x * plane.channels + channel]
+              }
+            }
+        }
+        #expect(differing == 0, "plane \(index)")
+      }
+    }
+    withExtendedLifetime(context) {}
+  }
+
   /// A frame of the synthetic camera, whose session still runs.
   private struct Captured {
     let session: CaptureSession

@@ -66,8 +66,9 @@ struct PreviewTests {
       in: scratch.path)
     try #require(clip.status == 0, "\(clip.errors)")
     for arguments in [
-      ["preview", "file:clip.mov"], ["preview", "file:clip.mov", "--mode", "128x96"],
-      ["photo", "file:clip.mov", "-o", "p.jpg", "--mode", "128x96"],
+      ["preview", "file:clip.mov", "--delay", "1s"],
+      ["preview", "file:clip.mov", "--delay", "1s", "--mode", "128x96"],
+      ["photo", "file:clip.mov", "-o", "p.dng", "--mode", "128x96"],
     ] {
       let refused = try await run(
         "env", ["SDL_VIDEODRIVER=dummy", slowmoPath] + arguments + ["--json"], in: scratch.path)

@@ -32,6 +32,11 @@ package protocol FrameDriver: AnyObject, Sendable {
   ///
   /// Nil before the end, for an endless source, and for a source that does not define it.
   var lastFrameDuration: Int64? { get }
+  /// Whether the frames are made from those of another driver.
+  ///
+  /// They are made on the thread that dequeues them, which therefore has ordinary priority. The
+  /// capture of the other driver finds a device that delivers no frames.
+  var derivesFrames: Bool { get }
   /// The current time on the clock of the driver's timestamps, in microseconds.
   func microseconds() -> Int64
 
@@ -104,6 +109,7 @@ extension FrameDriver {
   package var waitsForTakers: Bool { false }
   package var hasEnded: Bool { false }
   package var lastFrameDuration: Int64? { nil }
+  package var derivesFrames: Bool { false }
   package func microseconds() -> Int64 { MonotonicClock.microseconds() }
   package func export(_ index: Int) throws(MediaError) -> ExportedBuffer? { nil }
   package func release() {}

@@ -79,6 +79,13 @@ public final class CaptureConnection: Sendable {
 
   /// The camera at the input, or nil if the input is not a camera.
   package var camera: DeviceInput? { input as? DeviceInput }
+  /// The camera as a source of frames that can be decoded one by one, or nil if the input is not a
+  /// camera.
+  ///
+  /// The frames of a codec in which they depend on others are decoded beside the camera's stream.
+  ///
+  /// - Throws: `MediaError` with `.outOfMemory` if memory for decoded frames is unavailable.
+  package func imageCamera() throws(MediaError) -> DeviceInput? { try camera?.imageInput() }
   /// Whether the input is a camera, or one that the session may omit.
   package var isOptional: Bool {
     (input as? any CapturingInput).map { $0.isOptional || $0 is DeviceInput } ?? false
@@ -114,7 +121,8 @@ package final class ConnectionGate: Sendable {
 extension CaptureConnection {
   /// Whether the connection can rotate frames.
   ///
-  /// True for video, unless the output would have to decode a codec with inter-frame prediction.
+  /// True for video, unless the output would have to decode a codec with inter-frame prediction that
+  /// it does not decode.
   public func isVideoRotationAngleSupported(_ angle: Int) -> Bool {
     angle == 0 || (canTransform && FrameRotation(clockwiseDegrees: angle, isMirrored: false) != nil)
   }
@@ -201,7 +209,8 @@ extension CaptureConnection {
     guard mediaType == .video, let camera, let output = output as? any FrameOutput else {
       return false
     }
-    return output.canTransform(FormatDescription(camera.delivery))
+    return output.canTransform(
+      FormatDescription(output.decodesFrames ? camera.imageDelivery : camera.delivery))
   }
 
   func notSupported(_ what: String, advice: Recovery) -> MediaError {

@@ -20,6 +20,10 @@ package protocol FrameOutput: CaptureOutput {
   /// - Throws: `MediaError` with `.outOfMemory` if memory or a thread is unavailable.
   func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)?
 
+  /// Whether the output's sink takes the frames of ``CaptureConnection/imageCamera()``, and not those
+  /// of the camera itself.
+  var decodesFrames: Bool { get }
+
   /// Whether the output accepts audio blocks. If false, a session does not connect audio to it.
   var takesAudioBlocks: Bool { get }
 
@@ -33,7 +37,8 @@ package protocol FrameOutput: CaptureOutput {
   /// Such an output mirrors a front camera, and rotates frames for the user interface.
   var isPreview: Bool { get }
 
-  /// Whether the output can rotate, mirror and crop frames of a format.
+  /// Whether the output can rotate, mirror and crop frames of a format: that of its camera or, if it
+  /// decodes frames, of the decoded frames.
   func canTransform(_ format: FormatDescription) -> Bool
 
   /// Called with the session when the output joins it, and with nil when the output was removed.
@@ -44,6 +49,7 @@ extension FrameOutput {
   package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
     nil
   }
+  package var decodesFrames: Bool { false }
   package var takesAudioBlocks: Bool { false }
   package var isPreview: Bool { false }
   package func canTransform(_ format: FormatDescription) -> Bool { true }

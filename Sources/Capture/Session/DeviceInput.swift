@@ -29,6 +29,8 @@ public final class DeviceInput: Sendable {
   /// reopened.
   private let sharesSettings: Bool?
   private var current: OpenedDevice { opened.withLock { $0 } }
+  /// The input of decoded frames, and the buffer pool of the camera that it belongs to.
+  private let images = Mutex<(pool: BufferPool, input: DeviceInput)?>(nil)
   /// Observes the brightness of frames, for the torch and for subject area changes.
   let scene = SceneMonitor()
   /// The camera's zoom, and the flips that its driver applies.
@@ -149,6 +151,46 @@ public final class DeviceInput: Sendable {
   /// Called with the session when the input joins it, and with nil when the input was removed.
   func didJoin(_ session: CaptureSession?) {
     membership.withLock { $0.core = session?.core }
+  }
+
+  /// Whether each frame can be decoded without other frames.
+  private var isDecodedAlone: Bool { delivery.layout != .compressed(.h264) }
+
+  /// The format of the frames of ``imageInput()``.
+  package var imageDelivery: FrameDelivery {
+    let delivery = delivery
+    guard !isDecodedAlone else { return delivery }
+    let images = try? FrameDelivery(
+      layout: .raw(.yuv420p, bytesPerRow: 0), width: delivery.width, height: delivery.height,
+      matrix: delivery.matrix)
+    return images ?? delivery
+  }
+
+  /// The source of frames that can be decoded one by one.
+  ///
+  /// This input, or one that decodes the frames of a codec in which they depend on others. The other
+  /// input has the same device, and its frames are uncompressed.
+  ///
+  /// - Throws: `MediaError` with `.outOfMemory` if memory for decoded frames is unavailable.
+  package func imageInput() throws(MediaError) -> DeviceInput {
+    let (current, delivery) = (current, imageDelivery)
+    guard case .compressed(let codec) = current.delivery.layout, !delivery.isCompressed else {
+      return self
+    }
+    return try images.withLock { (images) throws(MediaError) -> DeviceInput in
+      if let images, images.pool === current.pool { return images.input }
+      let driver = try DecodingDriver(
+        current.pool.driver, codec: codec, largestPacket: current.maximumByteCount, to: delivery)
+      let format = CaptureFormat(
+        fourcc: .yu12, width: delivery.width, height: delivery.height, isCompressed: false,
+        frameRateRange: current.format.frameRateRange, driverOrder: 0)
+      let input = DeviceInput(
+        device: current.device, format: format, driver: driver, delivery: delivery,
+        negotiatedFrameRate: current.negotiatedFrameRate,
+        maximumByteCount: driver.maximumByteCount)
+      images = (current.pool, input)
+      return input
+    }
   }
 
   /// The modes that the device supports.
@@ -320,23 +362,93 @@ extension DeviceInput: CapturingInput {
       control: control, whenEnded: whenEnded)
   }
 
-  /// The sinks for the frames of these connections.
+  /// The sinks for the camera's own frames of these connections, and those for decoded frames.
   ///
-  /// The driver's buffers that may be held are divided among the sinks.
+  /// The drivers' buffers that may be held are divided among the sinks.
   fileprivate func frameSinks(
     for connections: [CaptureConnection]
-  ) throws(MediaError) -> [any FrameSink] {
-    var sinks: [any FrameSink] = []
+  ) throws(MediaError) -> (own: [any FrameSink], images: [any FrameSink]) {
+    var (own, images): ([any FrameSink], [any FrameSink]) = ([], [])
     for connection in connections {
-      if let sink = try (connection.output as? any FrameOutput)?.sink(for: connection) {
-        sinks.append(sink)
+      guard let output = connection.output as? any FrameOutput,
+        let sink = try output.sink(for: connection)
+      else { continue }
+      if output.decodesFrames, !isDecodedAlone { images.append(sink) } else { own.append(sink) }
+    }
+    own.share(pool.capacity)
+    if !images.isEmpty { images.share(try imageInput().pool.capacity) }
+    own.append(
+      scene.makeSink(of: FormatDescription(delivery), maximumByteCount: maximumByteCount))
+    if let zoom = geometry.zoomSink { own.append(zoom) }
+    return (own, images)
+  }
+}
+
+/// The capture of decoded frames beside the stream of a camera.
+private final class DecodingCapture: Sendable {
+  /// The sink that receives the camera's packets.
+  let feed: DecodingFeed
+  private let thread: CaptureThread
+  private let sinks: SinkList<any FrameSink>
+  private let control: CaptureControl
+
+  /// Creates a capture that ends with the camera's stream, or when the camera is stopped.
+  init(
+    of camera: DeviceInput, into sinks: [any FrameSink], following control: CaptureControl
+  ) throws(MediaError) {
+    let images = try camera.imageInput()
+    guard let driver = images.driver as? DecodingDriver else {
+      preconditionFailure("The frames of this camera are decoded alone.")
+    }
+    feed = try driver.makeFeed()
+    self.control = CaptureControl(following: control)
+    self.sinks = SinkList(sinks)
+    thread = try CaptureThread(of: images, into: self.sinks, control: self.control)
+  }
+
+  func begin() throws(MediaError) { try thread.begin() }
+
+  func cancel(_ end: CaptureEnd) {
+    thread.cancel()
+    var ended: [any FrameSink] = []
+    sinks.close(&ended)
+    for sink in ended { sink.end(end) }
+  }
+
+  func replaceSinks(_ new: [any FrameSink]) { sinks.replace(with: new) }
+
+  func waitUntilEnded() { thread.waitUntilEnded() }
+
+  /// Ends the capture before the camera's stream.
+  func stop() {
+    control.stop(.reconfigured)
+    waitUntilEnded()
+  }
+}
+
+/// The current capture of decoded frames, which a change of the connections may replace.
+private final class DecodingSlot: Sendable {
+  private let state: Mutex<DecodingCapture?>
+
+  init(_ capture: DecodingCapture?) { state = Mutex(capture) }
+
+  var capture: DecodingCapture? {
+    get { state.withLock { $0 } }
+    set { state.withLock { $0 = newValue } }
+  }
+}
+
+extension SinkList<any FrameSink> {
+  /// Replaces the sinks, and ends those that are no longer used.
+  ///
+  /// - Returns: False if the capture has ended.
+  @discardableResult
+  fileprivate func replace(with new: [any FrameSink]) -> Bool {
+    set(new) { before in
+      for sink in before where !new.contains(where: { $0 === sink }) {
+        sink.end(CaptureEnd(stopReason: .reconfigured))
       }
     }
-    sinks.share(pool.capacity)
-    sinks.append(
-      scene.makeSink(of: FormatDescription(delivery), maximumByteCount: maximumByteCount))
-    if let zoom = geometry.zoomSink { sinks.append(zoom) }
-    return sinks
   }
 }
 
@@ -346,6 +458,8 @@ private final class DeviceCapture: InputCapture, GeometryCapture {
   private let thread: CaptureThread
   private let sinks: SinkList<any FrameSink>
   private let audio: CameraAudio?
+  /// The running capture of decoded frames, or nil while no output needs them.
+  private let decoding: DecodingSlot
   /// The connections that the capture currently serves.
   ///
   /// The lock is held while the sinks are replaced.
@@ -359,8 +473,15 @@ private final class DeviceCapture: InputCapture, GeometryCapture {
     self.input = input
     self.connections = Mutex(connections)
     (self.control, self.audio) = (control, audio)
-    sinks = SinkList(try input.frameSinks(for: connections))
+    let (own, images) = try input.frameSinks(for: connections)
+    let capture =
+      images.isEmpty ? nil : try DecodingCapture(of: input, into: images, following: control)
+    let decoding = DecodingSlot(capture)
+    self.decoding = decoding
+    sinks = SinkList(own + (capture.map { [$0.feed] } ?? []))
     thread = try CaptureThread(of: input, into: sinks, control: control) { end in
+      // The last packets are decoded before others see the end of the camera.
+      decoding.capture?.waitUntilEnded()
       audio?.end()
       whenEnded(end)
     }
@@ -372,7 +493,11 @@ private final class DeviceCapture: InputCapture, GeometryCapture {
     input.prepareGeometry(for: connections)
     input.geometry.setCapture(self)
     try thread.begin()
-    do throws(MediaError) { try audio?.connect(connections) } catch {
+    do throws(MediaError) {
+      try decoding.capture?.begin()
+      try audio?.connect(connections)
+    } catch {
+      decoding.capture?.cancel(CaptureEnd(error: error))
       control.stop(.error)
       thread.waitUntilEnded()
       throw error
@@ -400,12 +525,25 @@ private final class DeviceCapture: InputCapture, GeometryCapture {
   }
 
   private func replaceSinks(for connections: [CaptureConnection]) throws(MediaError) -> Bool {
-    let new = try input.frameSinks(for: connections)
-    return sinks.set(new) { before in
-      for sink in before where !new.contains(where: { $0 === sink }) {
-        sink.end(CaptureEnd(stopReason: .reconfigured))
-      }
+    let (own, images) = try input.frameSinks(for: connections)
+    let running = decoding.capture
+    guard !images.isEmpty else {
+      decoding.capture = nil
+      let goesOn = sinks.replace(with: own)
+      running?.stop()
+      return goesOn
     }
+    if let running {
+      running.replaceSinks(images)
+      return sinks.replace(with: own + [running.feed])
+    }
+    let capture = try DecodingCapture(of: input, into: images, following: control)
+    try capture.begin()
+    decoding.capture = capture
+    let goesOn = sinks.replace(with: own + [capture.feed])
+    // The camera's stream has ended, so the end of the packets will not reach the capture.
+    if !goesOn { capture.stop() }
+    return goesOn
   }
 
   func cancel(_ error: MediaError?) {
@@ -415,6 +553,7 @@ private final class DeviceCapture: InputCapture, GeometryCapture {
     sinks.close(&ended)
     let end = error.map { CaptureEnd(error: $0) } ?? CaptureEnd(stopReason: .stopped)
     for sink in ended { sink.end(end) }
+    decoding.capture?.cancel(end)
   }
 
   func waitUntilEnded() -> CaptureEnd { thread.waitUntilEnded() }

@@ -183,6 +183,12 @@ package struct DequeuedBuffer: ~Copyable {
   package internal(set) var observation: FrameObservation
   /// Whether the frame is complete: neither the driver nor the check of its bytes found damage.
   package internal(set) var isWhole = true
+  /// Whether the frame was not decoded, because decoding is too slow or needs a key frame first.
+  ///
+  /// The frame is then not whole, and has no bytes.
+  package let isSkipped: Bool
+  /// The reason for which an output drops the frame if it is not whole.
+  package var dropReason: FrameDropReason { isSkipped ? .frameWasLate : .corrupt }
   /// The camera's exposure settings when the frame was dequeued.
   package let exposure: ExposureInForce
   /// The frame's bytes, valid until the buffer is requeued.
@@ -195,10 +201,10 @@ package struct DequeuedBuffer: ~Copyable {
 
   package init(
     _ observation: FrameObservation, exposure: ExposureInForce = ExposureInForce(),
-    bytes: UnsafeRawBufferPointer, index: Int, driver: any FrameDriver
+    bytes: UnsafeRawBufferPointer, index: Int, isSkipped: Bool = false, driver: any FrameDriver
   ) {
     (self.observation, self.exposure, self.bytes) = (observation, exposure, bytes)
-    (self.index, self.driver) = (index, driver)
+    (self.index, self.isSkipped, self.driver) = (index, isSkipped, driver)
   }
 
   deinit {

@@ -79,8 +79,13 @@ package final class CaptureControl: Sendable {
   private let isStopRequested = Atomic<Bool>(false)
   /// Whether frames are currently left out of the recording.
   package let isPaused = Atomic<Bool>(false)
+  /// The control that stops this capture too; nil if there is none.
+  private let parent: CaptureControl?
 
-  package init() {}
+  package init() { parent = nil }
+
+  /// Creates the control of a capture that stops at the latest with another one.
+  init(following parent: CaptureControl) { self.parent = parent }
 
   /// Stops the capture within 0.1 s.
   ///
@@ -94,7 +99,7 @@ package final class CaptureControl: Sendable {
   ///
   /// Takes no lock before a stop is requested, so the capture thread can read it for each frame.
   package var requestedStop: StopReason? {
-    guard isStopRequested.load(ordering: .acquiring) else { return nil }
+    guard isStopRequested.load(ordering: .acquiring) else { return parent?.requestedStop }
     return stopRequest.withLock { $0 }
   }
 }
@@ -163,7 +168,7 @@ struct CaptureLoop: CaptureWork {
           end.lastFrameDuration = pool.driver.lastFrameDuration
           return .duration
         }
-        try observer.checkSilence()
+        if !pool.driver.derivesFrames { try observer.checkSilence() }
         continue
       }
       if pool.driver.waitsForTakers, let reason = waitForSpace(for: buffer.bytes.count) {

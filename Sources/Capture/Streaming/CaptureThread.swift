@@ -67,8 +67,9 @@ package final class CaptureThread: Sendable {
   /// Creates the thread, which waits for ``begin()``.
   ///
   /// - Parameters:
-  ///   - waits: Whether the source waits for its consumers. The thread then has ordinary priority.
-  ///     With real-time priority it would keep the consumers from running.
+  ///   - waits: Whether the source waits for its consumers, or makes its frames on the thread. The
+  ///     thread then has ordinary priority. With real-time priority it would keep other threads from
+  ///     running.
   ///   - makeWork: Called on the thread when it begins.
   ///   - whenEnded: Called on the thread after a running stream has stopped.
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
@@ -127,7 +128,7 @@ extension CaptureThread {
     whenEnded: @escaping @Sendable (CaptureEnd) -> Void = { _ in }
   ) throws(MediaError) {
     try self.init(
-      waits: input.driver.waitsForTakers,
+      waits: input.driver.waitsForTakers || input.driver.derivesFrames,
       {
         CaptureLoop(
           pool: input.pool, frameRate: input.negotiatedFrameRate,

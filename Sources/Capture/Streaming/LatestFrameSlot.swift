@@ -48,7 +48,7 @@ package final class LatestFrameSlot<Note: Sendable>: Sendable {
   package func put(_ frame: inout DequeuedBuffer, _ note: Note) -> Effect {
     counters.offered.wrappingAdd(1, ordering: .relaxed)
     guard frame.isWhole else {
-      counters.note(.corrupt)
+      counters.note(frame.dropReason)
       return .counted
     }
     var effect = Effect.filled

@@ -5,6 +5,9 @@ package import Synchronization
 /// The reason why a data output dropped a frame or an audio block that had arrived.
 public enum FrameDropReason: String, Hashable, Sendable, CaseIterable {
   /// A previous frame was still in the queue, and the output is set to discard late frames.
+  ///
+  /// Also the reason for a frame that was not decoded, because decoding was too slow or had to begin
+  /// with a later key frame.
   case frameWasLate = "frame_was_late"
   /// The output already holds the greatest permitted number of frames or audio blocks.
   case outOfBuffers = "out_of_buffers"

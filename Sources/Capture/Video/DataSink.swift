@@ -85,7 +85,7 @@ final class DataSink: FrameSink {
 
   private func hold(_ frame: inout DequeuedBuffer) -> VideoSampleRing.Entry {
     let observation = frame.observation
-    guard frame.isWhole else { return .dropped(.corrupt, observation) }
+    guard frame.isWhole else { return .dropped(frame.dropReason, observation) }
     let time = observation.microseconds
     if interval.isTooSoon(time, minimum: options.minFrameDuration.load(ordering: .relaxed)) {
       return .dropped(.tooSoon, observation)

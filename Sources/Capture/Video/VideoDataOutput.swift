@@ -113,20 +113,34 @@ public final class VideoDataOutput: FrameOutput {
   /// The camera's buffer is free as soon as the sample is converted. Takes effect with the next
   /// frame.
   ///
+  /// The frames of H.264 depend on others. With settings, all of them are decoded, on a thread beside
+  /// the camera's stream. In a running session, the first call of this method for such a camera blocks
+  /// until the decoder runs, for at most 0.1 s.
+  ///
   /// - Parameter settings: The settings. Nil delivers the camera's own bytes.
   /// - Throws: `MediaError` with `.notConvertible` for a format that libswscale cannot write, a side
-  ///   that is not from 1 to 32767 pixels, or a camera whose codec uses inter-frame prediction.
+  ///   that is not from 1 to 32767 pixels, or a camera whose codec cannot be decoded.
   public func setVideoSettings(_ settings: VideoDataSettings?) throws(MediaError) {
-    guard let settings else { return self.settings.value = nil }
+    guard let settings else { return try change(to: nil) }
     try settings.check()
     if let camera { try check(settings, camera) }
+    try change(to: settings)
+  }
+
+  /// Sets the settings, and connects the output to decoded frames or to the camera's own.
+  private func change(to settings: VideoDataSettings?) throws(MediaError) {
+    let before = decodesFrames
     self.settings.value = settings
+    guard decodesFrames != before, let session, let camera,
+      camera.imageDelivery.isCompressed != camera.delivery.isCompressed
+    else { return }
+    _ = try session.refresh(self)
   }
 
   private func check(
     _ settings: VideoDataSettings?, _ camera: DeviceInput
   ) throws(MediaError) {
-    let format = FormatDescription(camera.delivery)
+    let format = FormatDescription(camera.imageDelivery)
     guard settings != nil, !format.isConvertible else { return }
     throw MediaError(
       .notConvertible,
@@ -136,13 +150,18 @@ public final class VideoDataOutput: FrameOutput {
 
   package func canTransform(_ format: FormatDescription) -> Bool { format.isConvertible }
 
+  package var decodesFrames: Bool { settings.value != nil }
+
   /// The pixel formats that ``SampleBuffer/pixelBuffer(as:)`` can produce, in ascending order of
   /// cost.
   ///
-  /// Only ``nativeFormat`` needs no conversion. Empty without a camera, or if the camera's codec
-  /// uses inter-frame prediction. Corresponds to `availableVideoPixelFormatTypes` in AVFoundation.
+  /// Only ``nativeFormat`` needs no conversion. Empty without a camera, and for the camera's own frames
+  /// of a codec with inter-frame prediction. With ``videoSettings``, those of H.264 are decoded.
+  /// Corresponds to `availableVideoPixelFormatTypes` in AVFoundation.
   public var availablePixelFormats: [PixelFormat] {
-    nativeFormat.map { PixelFormat.available(from: $0.mediaSubType) } ?? []
+    guard let camera else { return [] }
+    let delivery = decodesFrames ? camera.imageDelivery : camera.delivery
+    return PixelFormat.available(from: FormatDescription(delivery).mediaSubType)
   }
 
   /// The counts of frames by outcome so far.
@@ -177,8 +196,9 @@ public final class VideoDataOutput: FrameOutput {
   }
 
   package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
-    guard connection.mediaType == .video, let camera = connection.camera else { return nil }
-    try check(settings.value, camera)
+    guard connection.mediaType == .video, let own = connection.camera else { return nil }
+    try check(settings.value, own)
+    let camera = decodesFrames ? try own.imageInput() : own
     return try sinks.withLock { (sinks) throws(MediaError) -> DataSink in
       let pool = camera.pool
       // If the device was reopened after the sink was created, the camera has a new buffer pool.

@@ -230,7 +230,7 @@ public final class PhotoOutput: FrameOutput {
   // MARK: - FrameOutput
 
   package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
-    guard connection.mediaType == .video, let camera = connection.camera,
+    guard connection.mediaType == .video, let camera = try connection.imageCamera(),
       !PhotoFormat.available(for: FormatDescription(camera.delivery).mediaSubType).isEmpty
     else { return nil }
     options.isAlone.store(session?.outputs.count == 1, ordering: .relaxed)
@@ -249,6 +249,8 @@ public final class PhotoOutput: FrameOutput {
       return sink
     }
   }
+
+  package var decodesFrames: Bool { true }
 
   package func canTransform(_ format: FormatDescription) -> Bool {
     !PhotoFormat.available(for: format.mediaSubType).isEmpty

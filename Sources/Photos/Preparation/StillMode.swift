@@ -23,7 +23,9 @@ struct StillMode: Sendable {
     guard camera.canReopen else { return nil }
     func area(_ format: CaptureFormat) -> Int { format.width * format.height }
     let larger = try camera.device.formats().filter { format in
-      photoFormat.isAvailable(for: format) && area(format) > area(camera.format)
+      // A photo in such a mode is one of its first frames, and H.264 begins with poor ones.
+      photoFormat.isAvailable(for: format) && format.fourcc != .h264
+        && area(format) > area(camera.format)
     }
     guard
       let best = larger.max(by: {

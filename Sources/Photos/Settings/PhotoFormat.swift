@@ -38,11 +38,11 @@ public enum PhotoFormat: String, Hashable, Sendable, CaseIterable, Codable {
 
   /// The formats in which frames can be stored as photos.
   ///
-  /// Empty for a codec with inter-frame prediction, such as H.264, and for pixels that libswscale
-  /// cannot read. ``heic`` also needs an encoder.
+  /// Empty for a codec that cannot be decoded, and for pixels that libswscale cannot read. The frames
+  /// of H.264 are decoded beside the camera's stream. ``heic`` also needs an encoder.
   public static func available(for subType: MediaSubType) -> [PhotoFormat] {
     switch subType {
-    case .codec(let codec): return codec == .mjpeg ? [.jpeg, .png, .heic] : []
+    case .codec(let codec): return [.mjpeg, .h264].contains(codec) ? [.jpeg, .png, .heic] : []
     case .pixels(let format):
       guard LibAVPixelFormat(format)?.isConvertible == true else { return [] }
       return BayerPattern(format) == nil ? [.jpeg, .png, .heic] : [.jpeg, .png, .dng, .heic]

@@ -39,17 +39,22 @@ extension CaptureSession {
   ///   - motion: The part of the image that must change, and the quiet period.
   ///   - handler: Called with each trigger, on a thread of the output.
   /// - Returns: The output. Remove it from the session to end the detection.
-  /// - Throws: `MediaError` with `.codecRefused` for a codec with inter-frame prediction.
+  /// - Throws: `MediaError` with `.codecRefused` for a codec that cannot be decoded.
   public func addTrigger(
     _ motion: MotionTrigger, handler: @escaping @Sendable (CaptureTrigger) -> Void
   ) throws(MediaError) -> any CaptureOutput {
     let watcher = VideoDataOutput()
     watcher.minFrameDuration = MotionTrigger.interval
     try addOutput(watcher)
-    guard watcher.availablePixelFormats.contains(.gray) else {
+    do throws(MediaError) {
+      // The frames of H.264 depend on others. With settings, all of them are decoded.
+      if !watcher.availablePixelFormats.contains(.gray) {
+        try watcher.setVideoSettings(VideoDataSettings(pixelFormat: .gray))
+      }
+    } catch {
       removeOutput(watcher)
       throw MediaError(
-        .codecRefused, "motion triggers do not support the inter-frame compression of this mode",
+        .codecRefused, "motion triggers do not support the compression of this mode",
         recovery: Recovery("choose a format of MJPEG or uncompressed images", .change(.format)))
     }
     let detector = Mutex((motion: MotionTrigger.Detector(motion), gray: PixelBuffer(format: .gray)))

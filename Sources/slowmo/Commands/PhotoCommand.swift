@@ -361,9 +361,13 @@ struct PhotoCommand: ParsableCommand, Verb {
   func chooseFormat(of device: CaptureDevice) throws -> CaptureFormat {
     let photo = photoFormat ?? .jpeg
     if mode != nil { return try device.usableFormat(matching: mode, where: photo.isAvailable) }
-    let pixels = try device.formats().filter(photo.isAvailable).map { $0.width * $0.height }
+    // Frames that depend on others are decoded at a cost, and with less quality.
+    let formats = try device.formats().filter(photo.isAvailable)
+    let alone = formats.filter(\.isShownAlone)
+    let pixels = (alone.isEmpty ? formats : alone).map { $0.width * $0.height }
     return try device.fastestFormat {
-      photo.isAvailable(for: $0) && $0.width * $0.height == pixels.max()
+      photo.isAvailable(for: $0) && (alone.isEmpty || $0.isShownAlone)
+        && $0.width * $0.height == pixels.max()
     }
   }
 }

@@ -32,6 +32,8 @@ struct PreviewCommand: ParsableCommand, Verb {
         slowmo preview synthetic:640x480@60 --mirror --gravity resizeAspectFill -t 1
         slowmo preview synthetic -t 1 --json
 
+      A front camera is shown mirrored, as in a mirror. --mirror mirrors any camera, and m changes it.
+
       The newest frame is shown, and at most one frame waits. A slow connection to a terminal never
       holds more than one image.
 
@@ -127,7 +129,11 @@ struct PreviewCommand: ParsableCommand, Verb {
     }
     let windows = terminal ? nil : try Self.windows(alternative: "use --terminal")
     let device = try CaptureDevice.named(self.device)
-    let format = try device.usableFormat(matching: mode, where: \.isShownAlone)
+    // A delay keeps the camera's own frames in memory, and decodes them one by one.
+    let isDelayed = (delay ?? .zero) > .zero
+    let format = try device.usableFormat(matching: mode) {
+      isDelayed ? $0.isShownAlone : $0.isDecoded
+    }
     let audio = try AudioSourceOption(named: audio)
     let input = try DeviceInput(device: device, format: format)
     let session = try audio.session(of: input) { Output.warning($0) }
@@ -232,13 +238,19 @@ extension PreviewGravity: ExpressibleByArgument {}
 extension CaptureDevice {
   /// Returns the fastest mode that a command can use and that matches `--mode`, if it is given.
   ///
+  /// Without `--mode`, modes whose frames are decoded alone are preferred, because the others cost more.
+  ///
   /// - Throws: `CommandError` with the reason if the command cannot use the requested mode because
   ///   its frames depend on others; `MediaError` as `format(matching:)` does.
   func usableFormat(
     matching mode: ModeRequest?, where isUsable: (CaptureFormat) -> Bool
   ) throws -> CaptureFormat {
     do throws(MediaError) {
-      guard let mode else { return try fastestFormat(where: isUsable) }
+      guard let mode else {
+        let alone = try? fastestFormat { $0.isShownAlone && isUsable($0) }
+        if let alone { return alone }
+        return try fastestFormat(where: isUsable)
+      }
       return try format(matching: mode, where: isUsable)
     } catch {
       guard error.code == .noMatchingFormat, let refused = try? format(matching: mode ?? .any),
@@ -246,14 +258,16 @@ extension CaptureDevice {
       else { throw error }
       var problem = CommandError(error)
       problem.message =
-        "the frames of \(refused.id) of \(address) depend on others, and this command decodes each "
-        + "frame alone"
+        "the frames of \(refused.id) of \(address) depend on others, and must be decoded alone here"
       throw problem
     }
   }
 }
 
 extension CaptureFormat {
+  /// Whether the frames can be decoded, if necessary beside the camera's stream.
+  var isDecoded: Bool { isShownAlone || fourcc == .h264 }
+
   /// Whether each frame can be decoded without other frames.
   var isShownAlone: Bool {
     switch mediaSubType {

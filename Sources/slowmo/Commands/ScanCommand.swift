@@ -171,7 +171,7 @@ struct ScanCommand: ParsableCommand, Verb {
 
   private func scanDevice(_ recognition: any ObjectRecognition) throws -> ExitStatus {
     let device = try CaptureDevice.named(source)
-    let format = try device.usableFormat(matching: mode, where: \.isShownAlone)
+    let format = try device.usableFormat(matching: mode, where: \.isDecoded)
     if writing.dryRun {
       try recognition.check(selection)
       return try plan(nil)

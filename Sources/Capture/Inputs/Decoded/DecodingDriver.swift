@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCameraControls
+import OvercrankFrameAccounting
+import OvercrankLibAV
+import OvercrankMediaCore
+import OvercrankMovieFormat
+import OvercrankSimulatedCameras
+import Synchronization
+
+/// Decodes the stream of a camera whose frames depend on others, and acts as a driver of the decoded
+/// frames.
+///
+/// ```
+///   capture thread ─ DecodingFeed ─▶ packets ─▶ this driver ─▶ capture thread of the images ─▶ outputs
+/// ```
+///
+/// The feed only copies packets, and the thread of the images decodes them when it dequeues frames.
+/// If decoding is too slow, frames are skipped up to the newest key frame, so other outputs of the
+/// camera lose nothing. Skipped frames are delivered without bytes, so that outputs can count them.
+///
+/// After a lost or damaged frame, images may show errors until the next key frame.
+final class DecodingDriver: FrameDriver {
+  /// A stream from its first packet to its end.
+  fileprivate final class Stream: Sendable {
+    let packets: FrameQueue
+    /// The error that ended the camera's stream.
+    let error = Mutex<MediaError?>(nil)
+
+    init(largestFrame: Int) throws(MediaError) {
+      packets = try FrameQueue(
+        capacity: max(16 << 20, 4 * largestFrame), largestFrame: largestFrame)
+    }
+  }
+
+  private static let count = 8
+  var bufferCount: Int { Self.count }
+  /// The size of a decoded frame in bytes.
+  var maximumByteCount: Int { frameByteCount }
+  private let frameByteCount: Int
+  var countsExactly: Bool { source.countsExactly }
+  var waitsForTakers: Bool { source.waitsForTakers }
+  var derivesFrames: Bool { true }
+  private let source: any FrameDriver
+  private let delivery: FrameDelivery
+  private let codec: VideoCodec
+  private let largestPacket: Int
+  private let buffers: SoftwareBufferQueue
+  private let stream = Mutex<Stream?>(nil)
+  /// The decoder of the running stream.
+  ///
+  /// Used only by the capture thread.
+  private nonisolated(unsafe) var decoding: StreamDecoder?
+  private let ended = Atomic<Bool>(false)
+
+  /// Creates a driver for the decoded frames of a camera.
+  ///
+  /// - Parameters:
+  ///   - source: The driver of the camera.
+  ///   - codec: The codec of its frames.
+  ///   - largestPacket: The greatest size of its frames in bytes.
+  ///   - delivery: The format of the decoded frames.
+  /// - Throws: `MediaError` with `.outOfMemory` if the buffers cannot be reserved.
+  init(
+    _ source: any FrameDriver, codec: VideoCodec, largestPacket: Int, to delivery: FrameDelivery
+  ) throws(MediaError) {
+    (self.source, self.codec, self.delivery) = (source, codec, delivery)
+    self.largestPacket = largestPacket
+    frameByteCount = try CallStage.capturing.converting { () throws(CallFailure) in
+      try MediaFrame.byteCount(
+        width: delivery.width, height: delivery.height, pixelFormat: .yuv420p, bytesPerRow: 0)
+    }
+    buffers = try SoftwareBufferQueue(count: Self.count, bytesPerBuffer: frameByteCount)
+  }
+
+  /// Creates the sink of the camera's packets for the next stream.
+  ///
+  /// Call this before ``start(keeping:)``.
+  ///
+  /// - Throws: `MediaError` with `.outOfMemory` if the memory for packets cannot be reserved.
+  func makeFeed() throws(MediaError) -> DecodingFeed {
+    let new = try Stream(largestFrame: largestPacket)
+    stream.withLock { $0 = new }
+    return DecodingFeed(new)
+  }
+
+  func start(keeping held: [Int]) throws(MediaError) {
+    buffers.restart(keeping: held)
+    ended.store(false, ordering: .releasing)
+    decoding = try CallStage.capturing.converting { () throws(CallFailure) in
+      try StreamDecoder(codec, width: delivery.width, height: delivery.height)
+    }
+  }
+
+  func dequeue(timeoutMilliseconds: Int32) throws(MediaError) -> DequeuedBuffer? {
+    guard let stream = stream.withLock({ $0 }), let decoding else {
+      ended.store(true, ordering: .releasing)
+      return nil
+    }
+    let next = try buffer(from: stream, decoding)
+    if next == nil, hasEnded, let error = stream.error.withLock({ $0 }) { throw error }
+    return next
+  }
+
+  /// Returns the next frame, or nil if none arrived for a while or the stream has ended.
+  private func buffer(
+    from stream: Stream, _ decoding: StreamDecoder
+  ) throws(MediaError) -> DequeuedBuffer? {
+    do throws(CallFailure) {
+      if let frame = try decoding.nextFrame() { return try buffer(of: frame) }
+      let number = stream.packets.startNumber
+      guard let packet = stream.packets[number] else { return try waitForPacket(in: stream) }
+      defer { stream.packets.release(before: number + 1) }
+      let observation = packet.observation
+      guard observation.outcome == .taken else {
+        let isSkipped = observation.outcome == .refused
+        if isSkipped { decoding.waitForKeyFrame() }
+        return empty(observation, isSkipped: isSkipped)
+      }
+      let catchesUp = !waitsForTakers && decoding.isBehindKeyFrame(number, in: stream.packets)
+      guard !catchesUp, try decoding.decode(packet, number) else {
+        return empty(observation, isSkipped: true)
+      }
+      guard let frame = try decoding.nextFrame() else { return nil }
+      return try buffer(of: frame)
+    } catch {
+      throw MediaError(
+        error, at: CallStage(other: .init(.invalidData)),
+        message: "could not decode the frames of a camera: \(error)")
+    }
+  }
+
+  /// Waits briefly for a packet, or ends the stream.
+  private func waitForPacket(in stream: Stream) throws(CallFailure) -> DequeuedBuffer? {
+    let number = stream.packets.startNumber
+    guard stream.packets.isClosed, stream.packets[number] == nil else {
+      stream.packets.pause(at: number)
+      return nil
+    }
+    if let frame = try decoding?.lastFrame() { return try buffer(of: frame) }
+    ended.store(true, ordering: .releasing)
+    return nil
+  }
+
+  var hasEnded: Bool { ended.load(ordering: .acquiring) }
+
+  func microseconds() -> Int64 { source.microseconds() }
+
+  func requeue(_ index: Int) { if index >= 0 { buffers.giveBack(index) } }
+
+  func stop() { decoding = nil }
+
+  /// Copies a decoded frame to a free buffer, or skips it if there is none.
+  private func buffer(of frame: StreamDecoder.Frame) throws(CallFailure) -> DequeuedBuffer {
+    guard frame.image.width == delivery.width, frame.image.height == delivery.height else {
+      return empty(frame.observation, isSkipped: false)
+    }
+    guard let index = buffers.takeFree() else { return empty(frame.observation, isSkipped: true) }
+    let memory = buffers.memory(of: index)
+    let count = try frame.image.copyPlanes(into: memory)
+    return DequeuedBuffer(
+      frame.observation, bytes: UnsafeRawBufferPointer(rebasing: memory[..<count]), index: index,
+      driver: self)
+  }
+
+  /// A frame without bytes, which was skipped or is damaged.
+  private func empty(_ observation: FrameObservation, isSkipped: Bool) -> DequeuedBuffer {
+    DequeuedBuffer(
+      observation, bytes: UnsafeRawBufferPointer(start: nil, count: 0), index: -1,
+      isSkipped: isSkipped, driver: self)
+  }
+}
+
+/// The decoder of one stream of packets.
+///
+/// Used by one thread only.
+private final class StreamDecoder {
+  typealias Frame = (image: MediaFrame, observation: FrameObservation)
+
+  private var decoder: Decoder
+  private var converter = FrameConverter(to: .yuv420p, isFullRange: false)
+  /// The frames that the decoder has not returned yet, by the numbers of their packets.
+  private var waiting: [Int64: FrameObservation] = [:]
+  private var needsKeyFrame = true
+  /// The number of the newest key frame that was found in the queue, and the number up to which the
+  /// queue was searched.
+  private var (newestKeyFrame, searchedCount) = (0, 0)
+  private var isFlushed = false
+
+  init(_ codec: VideoCodec, width: Int, height: Int) throws(CallFailure) {
+    // Several threads would delay each frame by as many frames.
+    decoder = try Decoder(
+      parameters: CodecParameters(videoCodec: codec.rawValue, width: width, height: height),
+      subject: "the camera's \(codec)", threadCount: 1)
+  }
+
+  /// Skips frames up to the next key frame, because a frame is missing.
+  func waitForKeyFrame() { needsKeyFrame = true }
+
+  /// Whether a newer key frame waits in the queue, from which decoding can go on.
+  func isBehindKeyFrame(_ number: Int, in packets: FrameQueue) -> Bool {
+    let end = packets.endNumber
+    for later in max(searchedCount, number)..<max(searchedCount, end) {
+      guard let packet = packets[later], packet.observation.outcome == .taken else { continue }
+      if AnnexB.holdsKeyFrame(packet.bytes) { newestKeyFrame = later }
+    }
+    searchedCount = max(searchedCount, end)
+    return number < newestKeyFrame
+  }
+
+  /// Decodes a packet, whose image ``nextFrame()`` returns.
+  ///
+  /// - Returns: False if the packet was left out, because a key frame must come first.
+  func decode(_ packet: QueuedFrame, _ number: Int) throws(CallFailure) -> Bool {
+    if needsKeyFrame {
+      guard AnnexB.holdsKeyFrame(packet.bytes) else { return false }
+      decoder.flush()
+      waiting = [:]
+      needsKeyFrame = false
+    }
+    waiting[Int64(number)] = packet.observation
+    // The image of a packet that cannot be decoded is missing.
+    try tolerating { () throws(CallFailure) in
+      try decoder.send(
+        Packet(
+          copying: packet.bytes, pts: Int64(number), dts: Int64(number), duration: 1,
+          isKeyFrame: true))
+    }
+    return true
+  }
+
+  func nextFrame() throws(CallFailure) -> Frame? {
+    var found: MediaFrame?
+    try tolerating { () throws(CallFailure) in found = try decoder.nextFrame() }
+    guard let found, let number = found.pts, let observation = waiting[number] else { return nil }
+    // The decoder returns frames in order, so an older frame will not come any more.
+    waiting = waiting.filter { $0.key > number }
+    return (try converter.convert(found), observation)
+  }
+
+  /// The next frame after the last packet.
+  func lastFrame() throws(CallFailure) -> Frame? {
+    if !isFlushed { try tolerating { () throws(CallFailure) in try decoder.send(nil) } }
+    isFlushed = true
+    return try nextFrame()
+  }
+
+  /// Ignores the error of damaged data.
+  private func tolerating(_ body: () throws(CallFailure) -> Void) throws(CallFailure) {
+    do throws(CallFailure) { try body() } catch { if error.kind != .invalidData { throw error } }
+  }
+}
+
+/// The sink that copies a camera's packets for a ``DecodingDriver``.
+final class DecodingFeed: FrameSink {
+  private let stream: DecodingDriver.Stream
+
+  fileprivate init(_ stream: DecodingDriver.Stream) { self.stream = stream }
+
+  func take(_ frame: inout DequeuedBuffer) -> StopReason? {
+    var observation = frame.observation
+    if frame.isWhole {
+      let packet = QueuedFrame(observation: observation, bytes: frame.bytes)
+      if stream.packets.push(packet) {
+        // A view shows each frame as soon as possible.
+        stream.packets.wakeTaker()
+        return nil
+      }
+      observation.outcome = .refused
+    } else {
+      observation.outcome = .corrupt
+    }
+    // If even the note does not fit, the frame is missing like one that the camera lost.
+    _ = stream.packets.push(.note(observation))
+    return nil
+  }
+
+  /// The number of packets by which a camera that waits for its consumers may be ahead of the decoder.
+  ///
+  /// Other outputs of the camera, such as a movie with a motion trigger, depend on the images.
+  private static let longestQueue = 4
+
+  func hasSpace(for byteCount: Int) -> Bool {
+    let packets = stream.packets
+    return packets.endNumber - packets.startNumber < Self.longestQueue
+      && packets.hasSpace(for: byteCount)
+  }
+
+  func end(_ end: CaptureEnd) {
+    stream.error.withLock { $0 = end.error }
+    stream.packets.close()
+  }
+}
