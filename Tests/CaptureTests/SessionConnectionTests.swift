@@ -54,11 +54,11 @@ import Testing
     let (output, audio) = (VideoDataOutput(), AudioDataOutput())
     let port = first.ports(for: .video)
     let connection = try CaptureConnection(inputPorts: port, output: output)
-    func expectRefused(_ connection: CaptureConnection, _ words: String) {
+    func expectRefused(_ connection: CaptureConnection, _ reason: String) {
       #expect(!session.canAddConnection(connection))
       let error = #expect(throws: MediaError.self) { try session.addConnection(connection) }
       #expect(error?.code == .badConfiguration)
-      #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
+      #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
     }
     expectRefused(connection, "is not an input")
     try session.addInputWithNoConnections(first)
@@ -109,7 +109,7 @@ import Testing
     #expect(error?.code == .badConfiguration && session.inputs.count == 2)
   }
 
-  @Test func `A camera that cannot be switched to leaves the old one running`() async throws {
+  @Test func `A failed switch of cameras leaves the old one running`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb\nhfr-usb streamon-fails=1")
     machine.pace()
     let inputs = try DeviceSystem.$calls.withValue(machine) {
@@ -157,7 +157,7 @@ import Testing
 // MARK: - Random graphs
 
 extension SessionConnectionTests {
-  /// What a session must connect, kept in the simplest way.
+  /// The connections that a session must have, computed in the simplest way.
   private struct Model {
     struct Link: Hashable {
       let input: Int

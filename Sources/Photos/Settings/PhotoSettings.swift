@@ -29,7 +29,7 @@ public enum PhotoDestination: Sendable {
   }
 }
 
-/// What matters more for a photo that is encoded.
+/// The priority of an encoded photo: its speed or its quality.
 ///
 /// Corresponds to `AVCapturePhotoOutput.QualityPrioritization`.
 public enum QualityPrioritization: String, Hashable, Sendable, CaseIterable {
@@ -75,7 +75,7 @@ public struct PhotoSettings: Sendable {
   /// with the quality of ``photoQualityPrioritization``. If set, every frame is encoded. The scale is
   /// that of the Independent JPEG Group. Ignored for PNG.
   public var quality: Int?
-  /// What matters more for a photo that is encoded: its speed or its quality.
+  /// The priority of an encoded photo: its speed or its quality.
   ///
   /// Compressed data of the camera, which is kept, is the same in each case.
   public var photoQualityPrioritization = QualityPrioritization.balanced
