@@ -107,7 +107,7 @@ public final class CaptureSession: Sendable {
   ///   - camera: The camera to open.
   ///   - frameRate: The frame rate to lock. Nil selects the highest.
   /// - Throws: `MediaError` as ``CaptureDevice/format(matching:where:)`` and
-  ///   ``DeviceInput/init(device:format:)`` do.
+  ///   `DeviceInput.init(device:format:)` do.
   public convenience init(
     _ camera: CaptureDevice, frameRate: FrameRate? = nil
   ) throws(MediaError) {
@@ -117,7 +117,7 @@ public final class CaptureSession: Sendable {
 
   /// Creates a session with one camera in a given mode.
   ///
-  /// - Throws: `MediaError` as ``DeviceInput/init(device:format:)`` does.
+  /// - Throws: `MediaError` as `DeviceInput.init(device:format:)` does.
   public convenience init(device: CaptureDevice, format: CaptureFormat) throws(MediaError) {
     self.init(try DeviceInput(device: device, format: format))
   }
@@ -165,12 +165,12 @@ public final class CaptureSession: Sendable {
 
   // MARK: - The graph
 
-  /// Whether ``addInput(_:)`` would accept an input.
+  /// Whether `addInput(_:)` would accept an input.
   public func canAddInput(_ input: any CaptureInput) -> Bool {
     core.state.withLock { $0.latest.refusal(of: input) == nil }
   }
 
-  /// Whether ``addOutput(_:)`` would accept an output.
+  /// Whether `addOutput(_:)` would accept an output.
   public func canAddOutput(_ output: any CaptureOutput) -> Bool {
     core.state.withLock { $0.latest.refusal(of: output) == nil }
   }
@@ -192,18 +192,18 @@ public final class CaptureSession: Sendable {
     try change { graph throws(MediaError) in try graph.add(output) }
   }
 
-  /// Adds an input without connections, as ``addInput(_:)`` does otherwise.
+  /// Adds an input without connections, as `addInput(_:)` does otherwise.
   ///
-  /// - Throws: `MediaError` as ``addInput(_:)`` does.
+  /// - Throws: `MediaError` as `addInput(_:)` does.
   public func addInputWithNoConnections(_ input: any CaptureInput) throws(MediaError) {
     try change { graph throws(MediaError) in try graph.add(input, connects: false) }
   }
 
-  /// Adds an output without connections, as ``addOutput(_:)`` does otherwise.
+  /// Adds an output without connections, as `addOutput(_:)` does otherwise.
   ///
-  /// An input that is added later with ``addInput(_:)`` is connected to it.
+  /// An input that is added later with `addInput(_:)` is connected to it.
   ///
-  /// - Throws: `MediaError` as ``addOutput(_:)`` does.
+  /// - Throws: `MediaError` as `addOutput(_:)` does.
   public func addOutputWithNoConnections(_ output: any CaptureOutput) throws(MediaError) {
     try change { graph throws(MediaError) in try graph.add(output, connects: false) }
   }
@@ -255,7 +255,7 @@ public final class CaptureSession: Sendable {
   ///   - camera: The new camera.
   ///   - old: The camera to replace. Nil selects the only camera of the session.
   /// - Throws: `MediaError` with `.badConfiguration` if the session does not have the old camera, or
-  ///   as ``addInput(_:)`` does.
+  ///   as `addInput(_:)` does.
   public func switchCamera(
     to camera: DeviceInput, from old: DeviceInput? = nil
   ) throws(MediaError) {
@@ -790,7 +790,7 @@ extension CaptureSession {
   ///   - frameRate: The frame rate, or nil for the highest of the mode.
   ///   - evenIfStopped: Whether a camera of a session that does not run is set to the mode too.
   /// - Throws: `MediaError` with `.notConnected` if the session is not running, or as
-  ///   ``DeviceInput/init(device:format:)`` does. The camera is then stopped.
+  ///   `DeviceInput.init(device:format:)` does. The camera is then stopped.
   package func restart(
     _ input: DeviceInput, as format: CaptureFormat, frameRate: FrameRate? = nil,
     evenIfStopped: Bool = false
@@ -984,7 +984,7 @@ public enum SessionEvent: Hashable, Sendable {
   case wasInterrupted(CaptureDevice, InterruptionReason)
   /// The interruption ended, and the input of this device runs again.
   case interruptionEnded(CaptureDevice, InterruptionReason)
-  /// The camera was set to another mode by ``DeviceInput/setActiveFormat(_:frameRate:)`` or a preset.
+  /// The camera was set to another mode by `DeviceInput.setActiveFormat(_:frameRate:)` or a preset.
   ///
   /// If it was running, it was stopped, and runs again. The frames that it did not capture meanwhile
   /// are in no ledger, unless a recording waits for its camera.

@@ -214,7 +214,7 @@ public final class DeviceInput: Sendable {
   ///   - format: Another mode. Nil keeps the mode.
   ///   - frameRate: The frame rate. Nil keeps that of the mode, or selects the highest of another
   ///     mode.
-  /// - Throws: `MediaError` as ``init(device:format:)`` does. The input is then closed, and cannot
+  /// - Throws: `MediaError` as `init(device:format:)` does. The input is then closed, and cannot
   ///   start until a call of this method succeeds.
   func open(
     at newDevice: CaptureDevice? = nil, as format: CaptureFormat? = nil,
@@ -295,7 +295,7 @@ extension DeviceInput {
   /// - Parameter duration: The duration in seconds, above zero.
   /// - Returns: The duration that the driver then reports, or the requested one if the change is
   ///   deferred. Drivers may round it.
-  /// - Throws: `MediaError` as ``setActiveFormat(_:frameRate:)`` does.
+  /// - Throws: `MediaError` as `setActiveFormat(_:frameRate:)` does.
   @discardableResult
   public func setActiveVideoFrameDuration(_ duration: MediaTime) throws(MediaError) -> MediaTime {
     guard let rate = try? FrameRate(frameDuration: duration) else {

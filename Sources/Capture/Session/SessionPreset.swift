@@ -100,7 +100,7 @@ extension CaptureSession {
   /// change is deferred, and `commitConfiguration()` throws its errors.
   ///
   /// - Throws: `MediaError` with `.badConfiguration` if a camera has no matching mode, or as
-  ///   ``DeviceInput/init(device:format:)`` does. The previous configuration then stays in effect.
+  ///   `DeviceInput.init(device:format:)` does. The previous configuration then stays in effect.
   public func setSessionPreset(_ preset: SessionPreset) throws(MediaError) {
     try change { graph throws(MediaError) in graph.preset = preset }
   }
