@@ -48,7 +48,9 @@ public final class FrameTexture {
   }
 
   /// How the texels of the planes form a color.
-  public enum ColorModel: Hashable, Sendable {
+  ///
+  /// The raw value is the number by which the shader of ``TextureRenderer`` knows it.
+  public enum ColorModel: Int32, Hashable, Sendable {
     /// Red, green and blue are channels of one plane.
     case rgb
     /// One plane has luma only.
@@ -60,14 +62,7 @@ public final class FrameTexture {
   }
 
   /// How the texels of the planes form a color.
-  public var colorModel: ColorModel {
-    switch layout.kind {
-    case .rgb: .rgb
-    case .gray: .gray
-    case .planar: .planarYUV
-    case .joined: .joinedYUV
-    }
-  }
+  public var colorModel: ColorModel { layout.colorModel }
 
   /// The channel, from 0, of red, green and blue, or of Y, U and V, in the plane that has it.
   ///

@@ -15,19 +15,7 @@ struct TextureLayout: Hashable, Sendable {
     let channels: Int
   }
 
-  /// The way in which the shader converts texels to RGB.
-  enum Kind: Int32, Hashable, Sendable {
-    /// Red, green and blue are channels of the first texture.
-    case rgb
-    /// There is only luma, in one texture.
-    case gray
-    /// U and V are in two separate textures.
-    case planar
-    /// U and V are two channels of one texture.
-    case joined
-  }
-
-  let kind: Kind
+  let colorModel: FrameTexture.ColorModel
   let planes: [Plane]
   /// The channel of red, green and blue, or of Y, U and V, in the texture that contains it.
   let order: [Int32]
@@ -56,21 +44,23 @@ struct TextureLayout: Hashable, Sendable {
     switch format {
     case "gray": self.init(.gray, [luma], [0, 0, 0], frame)
     case _ where Self.planar.contains(format):
-      self.init(.planar, [luma, chroma(1, 1), chroma(2, 1)], [0, 0, 0], frame)
-    case "nv12", "nv16", "nv24": self.init(.joined, [luma, chroma(1, 2)], [0, 0, 1], frame)
-    case "nv21", "nv42": self.init(.joined, [luma, chroma(1, 2)], [0, 1, 0], frame)
+      self.init(.planarYUV, [luma, chroma(1, 1), chroma(2, 1)], [0, 0, 0], frame)
+    case "nv12", "nv16", "nv24": self.init(.joinedYUV, [luma, chroma(1, 2)], [0, 0, 1], frame)
+    case "nv21", "nv42": self.init(.joinedYUV, [luma, chroma(1, 2)], [0, 1, 0], frame)
     default:
       guard let order = Self.packed[format] else { return nil }
       // Uploads the bytes of a packed 4:2:2 frame twice: as pairs of luma and chroma, and as groups
       // of four bytes.
       self.init(
-        .joined,
+        .joinedYUV,
         [Plane(source: 0, width: width, height: height, channels: 2), chroma(0, 4)], order, frame)
     }
   }
 
-  private init(_ kind: Kind, _ planes: [Plane], _ order: [Int32], _ frame: MediaFrame) {
-    (self.kind, self.planes, self.order) = (kind, planes, order)
+  private init(
+    _ colorModel: FrameTexture.ColorModel, _ planes: [Plane], _ order: [Int32], _ frame: MediaFrame
+  ) {
+    (self.colorModel, self.planes, self.order) = (colorModel, planes, order)
     (isBT709, isFullRange) = (frame.matrix == .bt709, frame.isFullRange)
   }
 

@@ -97,7 +97,7 @@ public final class TextureRenderer {
     glUniform1i(location("luma"), 0)
     glUniform1i(location("first"), min(1, last))
     glUniform1i(location("second"), last)
-    glUniform1i(location("kind"), layout.kind.rawValue)
+    glUniform1i(location("kind"), layout.colorModel.rawValue)
     glUniform3iv(location("order"), 1, layout.order)
     let (offset, matrix) = layout.conversion
     glUniform3fv(location("offset"), 1, offset)

@@ -18,6 +18,21 @@ struct OpenedDevice: Sendable {
   let maximumByteCount: Int
   var audio: DeviceInput.Audio?
 
+  /// Opens a device in a mode.
+  ///
+  /// - Throws: `MediaError` from the device.
+  init(
+    _ device: CaptureDevice, in mode: CameraMode, sharesSettings: Bool
+  ) throws(MediaError) {
+    var locked = try device.lockForConfiguration()
+    try locked.setActiveFormat(mode.format)
+    if mode.frameRate != mode.format.maxFrameRate {
+      try locked.setActiveVideoFrameDuration(mode.frameRate.frameDuration)
+    }
+    if sharesSettings { try locked.sharingSettings() }
+    try self.init(locked)
+  }
+
   /// Opens a device in its configured mode.
   init(_ locked: consuming DeviceConfiguration) throws(MediaError) {
     switch locked.device.source {

@@ -81,10 +81,15 @@ public final class CaptureSession: Sendable {
   private let held: Mutex<[any FrameOutput]>
 
   /// Creates a session without inputs and outputs.
-  public convenience init() { self.init(SessionCore(retryMilliseconds: 1_000)) }
+  public convenience init() { self.init(SessionCore()) }
 
   package convenience init(_ input: any CaptureInput, retryMilliseconds: Int) {
-    self.init(SessionCore(retryMilliseconds: retryMilliseconds))
+    self.init(SessionCore(retryMilliseconds: retryMilliseconds), with: input)
+  }
+
+  /// Creates a session for a new core, with one input.
+  private convenience init(_ core: SessionCore, with input: any CaptureInput) {
+    self.init(core)
     core.state.withLock { try? $0.graph.add(input) }
     (input as? DeviceInput)?.didJoin(self)
   }
@@ -124,9 +129,7 @@ public final class CaptureSession: Sendable {
 
   /// Creates a session with one input.
   public convenience init(_ input: any CaptureInput) {
-    self.init()
-    core.state.withLock { try? $0.graph.add(input) }
-    (input as? DeviceInput)?.didJoin(self)
+    self.init(SessionCore(), with: input)
   }
 
   /// The session's events that occur after this call.
@@ -946,7 +949,7 @@ package final class SessionCore: Sendable {
   /// The interval between restart attempts of an interrupted input, in milliseconds.
   fileprivate let retryMilliseconds: Int
 
-  init(retryMilliseconds: Int) { self.retryMilliseconds = retryMilliseconds }
+  init(retryMilliseconds: Int = 1_000) { self.retryMilliseconds = retryMilliseconds }
 
   deinit { for interruption in state.withLock({ $0.interruptions }) { interruption.end() } }
 

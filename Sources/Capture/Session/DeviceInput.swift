@@ -69,23 +69,20 @@ public final class DeviceInput: Sendable {
   /// - Throws: `MediaError` if the device is busy, lost or not permitted, or if its driver selects
   ///   another mode than requested.
   public convenience init(device: CaptureDevice, format: CaptureFormat) throws(MediaError) {
-    var locked = try device.lockForConfiguration()
-    try locked.setActiveFormat(format)
-    try locked.sharingSettings()
-    try self.init(locked, sharesSettings: true)
+    let mode = CameraMode(format, format.maxFrameRate)
+    self.init(
+      try OpenedDevice(device, in: mode, sharesSettings: true), DeviceEnvironment(),
+      sharesSettings: true)
   }
 
   /// Opens a device as the blocking form does, but suspends the task meanwhile.
   ///
   /// - Throws: `MediaError` as the blocking form does.
   public convenience init(device: CaptureDevice, format: CaptureFormat) async throws(MediaError) {
-    let reach = DeviceEnvironment()
+    let (reach, mode) = (DeviceEnvironment(), CameraMode(format, format.maxFrameRate))
     let first = try await BlockingThread.run { _ throws(MediaError) in
       try reach.perform { () throws(MediaError) in
-        var locked = try device.lockForConfiguration()
-        try locked.setActiveFormat(format)
-        try locked.sharingSettings()
-        return try OpenedDevice(locked)
+        try OpenedDevice(device, in: mode, sharesSettings: true)
       }
     }
     self.init(first, reach, sharesSettings: true)
@@ -230,13 +227,10 @@ public final class DeviceInput: Sendable {
     // mode.
     before.pool.close()
     try reach.perform { () throws(MediaError) in
-      var locked = try (newDevice ?? before.device).lockForConfiguration()
-      let mode = format ?? before.format
-      let rate = frameRate ?? (format == nil ? before.requestedFrameRate : mode.maxFrameRate)
-      try locked.setActiveFormat(mode)
-      if rate != mode.maxFrameRate { try locked.setActiveVideoFrameDuration(rate.frameDuration) }
-      if sharesSettings { try locked.sharingSettings() }
-      let new = try OpenedDevice(locked)
+      let rate = frameRate ?? format?.maxFrameRate ?? before.requestedFrameRate
+      let new = try OpenedDevice(
+        newDevice ?? before.device, in: CameraMode(format ?? before.format, rate),
+        sharesSettings: sharesSettings)
       opened.withLock { $0 = new }
       showScene(of: new.device)
     }
@@ -410,9 +404,7 @@ private final class DecodingCapture: Sendable {
 
   func cancel(_ end: CaptureEnd) {
     thread.cancel()
-    var ended: [any FrameSink] = []
-    sinks.close(&ended)
-    for sink in ended { sink.end(end) }
+    sinks.end(end)
   }
 
   func replaceSinks(_ new: [any FrameSink]) { sinks.replace(with: new) }
@@ -439,6 +431,13 @@ private final class DecodingSlot: Sendable {
 }
 
 extension SinkList<any FrameSink> {
+  /// Closes the list and ends its sinks, because no stream was started that could end them.
+  fileprivate func end(_ end: CaptureEnd) {
+    var ended: [any FrameSink] = []
+    close(&ended)
+    for sink in ended { sink.end(end) }
+  }
+
   /// Replaces the sinks, and ends those that are no longer used.
   ///
   /// - Returns: False if the capture has ended.
@@ -548,11 +547,8 @@ private final class DeviceCapture: InputCapture, GeometryCapture {
 
   func cancel(_ error: MediaError?) {
     thread.cancel()
-    // The sinks are ended here, because no stream was started that could end them.
-    var ended: [any FrameSink] = []
-    sinks.close(&ended)
     let end = error.map { CaptureEnd(error: $0) } ?? CaptureEnd(stopReason: .stopped)
-    for sink in ended { sink.end(end) }
+    sinks.end(end)
     decoding.capture?.cancel(end)
   }
 
