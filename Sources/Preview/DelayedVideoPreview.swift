@@ -202,11 +202,15 @@ public final class DelayedVideoPreview: FrameOutput {
 
   // MARK: - FrameOutput
 
-  package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
+  // The delay keeps the camera's own frames in memory, so they must be decoded alone.
+  package var decodesFrames: Bool { false }
+
+  package func sink(
+    for connection: CaptureConnection, from camera: DeviceInput
+  ) throws(MediaError) -> (any FrameSink)? {
     try state.withLock { (state) throws(MediaError) -> DelaySink? in
       let old = core.sink
-      // The delay keeps the camera's own frames in memory, so they must be decoded alone.
-      let sink = try core.sink(for: connection, decoding: false) { (camera) throws(MediaError) in
+      let sink = try core.sink(for: connection, from: camera) { () throws(MediaError) in
         DelaySink(
           PreviewStream(camera, connection), try ring(for: camera), core.counters, core.arrivals)
       }

@@ -83,16 +83,12 @@ final class PreviewCore<Sink: PreviewStreamSink>: Sendable {
 
   /// Returns the sink for a connection, or nil if the camera's frames cannot be shown.
   ///
-  /// If there is none for the buffer pool of the camera, `make` creates one. `decoding` is whether the
-  /// sink takes decoded frames of a codec in which frames depend on others.
+  /// If there is none for the buffer pool of the camera, `make` creates one.
   func sink(
-    for connection: CaptureConnection, decoding: Bool = true,
-    _ make: (DeviceInput) throws(MediaError) -> Sink
+    for connection: CaptureConnection, from camera: DeviceInput,
+    _ make: () throws(MediaError) -> Sink
   ) throws(MediaError) -> Sink? {
-    guard connection.mediaType == .video,
-      let camera = decoding ? try connection.imageCamera() : connection.camera,
-      FormatDescription(camera.delivery).isConvertible
-    else { return nil }
+    guard FormatDescription(camera.delivery).isConvertible else { return nil }
     return try state.withLock { (state) throws(MediaError) -> Sink in
       // If the device was reopened, it has a new buffer pool. The sink belongs to the old pool and
       // is not reused.
@@ -101,7 +97,7 @@ final class PreviewCore<Sink: PreviewStreamSink>: Sendable {
       {
         return sink
       }
-      let sink = try make(camera)
+      let sink = try make()
       state.sink = sink
       return sink
     }

@@ -121,8 +121,10 @@ public final class VideoPreview: FrameOutput {
 
   // MARK: - FrameOutput
 
-  package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
-    try core.sink(for: connection) { (camera) in
+  package func sink(
+    for connection: CaptureConnection, from camera: DeviceInput
+  ) throws(MediaError) -> (any FrameSink)? {
+    try core.sink(for: connection, from: camera) {
       PreviewSink(PreviewStream(camera, connection), core.counters, core.arrivals)
     }
   }

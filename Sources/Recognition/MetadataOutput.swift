@@ -164,10 +164,10 @@ public final class MetadataOutput: FrameOutput {
 
   // MARK: - FrameOutput
 
-  package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
-    guard connection.mediaType == .video, let camera = try connection.imageCamera(),
-      FormatDescription(camera.delivery).isConvertible
-    else { return nil }
+  package func sink(
+    for connection: CaptureConnection, from camera: DeviceInput
+  ) throws(MediaError) -> (any FrameSink)? {
+    guard FormatDescription(camera.delivery).isConvertible else { return nil }
     // A sink of the old buffer pool cannot be used again: a reopened device has a new pool.
     if let sink = worker.currentSink, sink.pool === camera.pool, sink.gate === connection.gate {
       return sink

@@ -153,6 +153,7 @@ private final class FileAudioReader: KnownAudioReader {
     let last = first + Int64(count)
     target.update(repeating: 0, count: count * audio.channelCount)
     var position = max(0, first)
+    guard position < end ?? .max else { return }
     if position < start || position - blockEnd > Int64(audio.sampleRate) * Self.seekDistance {
       move(to: position)
     }

@@ -131,8 +131,58 @@ private let streamOn: UInt = 0x4004_5612
       })
     try await input.setActiveFormat(slower, frameRate: slower.maxFrameRate)
     #expect(input.negotiatedFrameRate == slower.maxFrameRate && session.isRunning)
-    let set = try input.setActiveVideoFrameDuration(slower.maxFrameRate.frameDuration)
-    #expect(set == slower.maxFrameRate.frameDuration)
     await session.stopRunning()
+  }
+
+  @Test func `A frame duration changes the rate alone`() async throws {
+    let (input, formats) = try inputs(try FakeVideoSystemCalls("continuous-sensor"))[0]
+    let session = CaptureSession(input)
+    let output = VideoDataOutput()
+    try await session.addOutput(output)
+    try await session.startRunning()
+    let format = try #require(
+      formats.first { $0.frameRateRange.contains(FrameRate(60)) && $0.maxFrameRate > FrameRate(60) }
+    )
+    try await input.setActiveFormat(format, frameRate: format.maxFrameRate)
+    #expect(input.negotiatedFrameRate != FrameRate(60))
+    let set = try input.setActiveVideoFrameDuration(MediaTime(1, over: 60))
+    #expect(set == input.negotiatedFrameRate.frameDuration && input.format.id == format.id)
+    #expect(input.requestedFrameRate == FrameRate(60) && input.negotiatedFrameRate == FrameRate(60))
+    #expect(session.isRunning)
+    #expect(await output.frames.first { _ in true } != nil)
+    await session.stopRunning()
+  }
+
+  @Test func `A frame duration applies to the mode of the configuration`() throws {
+    let (input, formats) = try inputs(try FakeVideoSystemCalls("continuous-sensor"))[0]
+    let session = CaptureSession(input)
+    let format = try #require(
+      formats.first {
+        $0.id != input.format.id && $0.frameRateRange.contains(FrameRate(60))
+          && $0.frameRateRange.contains(FrameRate(50))
+      })
+    session.beginConfiguration()
+    try input.setActiveFormat(format)
+    try input.setActiveVideoFrameDuration(MediaTime(1, over: 60))
+    try session.commitConfiguration()
+    #expect(input.format.id == format.id && input.requestedFrameRate == FrameRate(60))
+    // A mode keeps the rate that was set before it in the same configuration.
+    session.beginConfiguration()
+    try input.setActiveVideoFrameDuration(MediaTime(1, over: 50))
+    try input.setActiveFormat(format)
+    try session.commitConfiguration()
+    #expect(input.requestedFrameRate == FrameRate(50))
+  }
+
+  @Test func `An input of two sessions stays in the first one`() throws {
+    let (input, formats) = try inputs(try FakeVideoSystemCalls("hfr-usb"))[0]
+    let (first, second) = (CaptureSession(input), CaptureSession(input))
+    #expect(input.session === second)
+    second.removeInput(input)
+    #expect(input.session === first)
+    try first.setSessionPreset(.low)
+    let format = try fastest(formats)
+    try input.setActiveFormat(format)
+    #expect(first.sessionPreset == .inputPriority && input.format.id == format.id)
   }
 }

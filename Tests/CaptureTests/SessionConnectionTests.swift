@@ -109,6 +109,61 @@ import Testing
     #expect(error?.code == .badConfiguration && session.inputs.count == 2)
   }
 
+  @Test func `A switched camera replaces that one alone`() async throws {
+    let session = CaptureSession()
+    let cameras = [try camera(128), try camera(192)]
+    let outputs = [VideoDataOutput(), VideoDataOutput()]
+    for (camera, output) in zip(cameras, outputs) {
+      try await session.addInput(camera)
+      try await session.addOutput(output)
+    }
+    // The second output gets the frames of the second camera.
+    session.removeConnection(try #require(session.connections.last))
+    try session.addConnection(
+      CaptureConnection(inputPorts: cameras[1].ports(for: .video), output: outputs[1]))
+    let new = try camera(256)
+    session.beginConfiguration()
+    await session.removeInput(cameras[0])
+    try await session.switchCamera(to: new, from: cameras[1])
+    try await session.commitConfiguration()
+    #expect(session.connections.count == 1)
+    #expect(session.connections.first?.output === outputs[1])
+    #expect(session.connections.first?.input === new)
+  }
+
+  @Test(arguments: [true, false])
+  func `Cameras with other ports can be exchanged`(gainsAudio: Bool) async throws {
+    let inputs = [try camera(128), try FakeVideoSystemCalls("hfr-usb").input()]
+    #expect(inputs.map(\.ports.count) == [2, 1])
+    let (old, new) = gainsAudio ? (inputs[1], inputs[0]) : (inputs[0], inputs[1])
+    let session = CaptureSession(old)
+    let (video, audio) = (VideoDataOutput(), AudioDataOutput())
+    try await session.addOutput(video)
+    try await session.addOutput(audio)
+    let connection = try #require(session.connections.first { $0.output === video })
+    try connection.setVideoRotationAngle(90)
+    try await session.switchCamera(to: new)
+    let kept = try #require(session.connections.first { $0.output === video })
+    #expect(kept.input === new && kept.videoRotationAngle == 90)
+    #expect(session.connections.contains { $0.output === audio } == gainsAudio)
+  }
+
+  @Test func `Changes of several threads all take effect`() async throws {
+    let session = CaptureSession(try camera(128))
+    try await session.startRunning()
+    let outputs = (0..<24).map { _ in VideoDataOutput() }
+    try await withThrowingTaskGroup { group in
+      for output in outputs { group.addTask { try await session.addOutput(output) } }
+      try await group.waitForAll()
+    }
+    #expect(session.outputs.count == 24 && session.connections.count == 24)
+    await withTaskGroup { group in
+      for output in outputs { group.addTask { session.removeOutput(output) } }
+    }
+    #expect(session.outputs.isEmpty && session.connections.isEmpty)
+    await session.stopRunning()
+  }
+
   @Test func `A failed switch of cameras leaves the old one running`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb\nhfr-usb streamon-fails=1")
     machine.pace()
@@ -148,9 +203,16 @@ import Testing
     #expect(connection.videoRotationAngle == 270)
     coordinator.deviceRotationAngle = 180
     #expect(connection.videoRotationAngle == 180 && !connection.isVideoMirrored)
-    try connection.setVideoRotationAngle(0)
+    // A camera that faces away from the user sees the device rotate as the user does.
     coordinator.deviceRotationAngle = 90
-    #expect(connection.videoRotationAngle == 0)
+    try session.switchCamera(to: try camera(128))
+    let other = try #require(session.connections.first)
+    #expect(other.videoRotationAngle == 90)
+    coordinator.deviceRotationAngle = 270
+    #expect(other.videoRotationAngle == 270)
+    try other.setVideoRotationAngle(0)
+    coordinator.deviceRotationAngle = 90
+    #expect(other.videoRotationAngle == 0)
   }
 }
 

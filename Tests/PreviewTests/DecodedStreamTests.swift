@@ -174,6 +174,40 @@ import Testing
     #expect(skipped == Array(20..<210) && decoded == Array(210..<240))
   }
 
+  @Test func `A packet without an image is a damaged frame`() throws {
+    let driver = try DecodingDriver(
+      ScriptedDriver([]), codec: .h264, largestPacket: 1 << 16,
+      to: FrameDelivery(layout: .raw(.yuv420p, bytesPerRow: 0), width: 128, height: 32))
+    let feed = try driver.makeFeed()
+    try driver.start(keeping: [])
+    let packets = try annexBPackets()
+    var fates: [UInt32: Bool] = [:]
+    func drain(_ isDone: () -> Bool) throws {
+      while !isDone() {
+        guard let frame = try driver.dequeue(timeoutMilliseconds: 10) else { continue }
+        #expect(!frame.isSkipped && fates[frame.observation.sequence] == nil)
+        fates[frame.observation.sequence] = !frame.bytes.isEmpty
+      }
+    }
+    for number in 0..<60 {
+      // The bytes of frames 20 to 24 and of the last one are no NAL unit that a decoder knows.
+      let isBroken = (20..<25).contains(number) || number == 59
+      let bytes = isBroken ? [0, 0, 0, 1, 0xff, 0xff, 0xff] : packets[number]
+      bytes.withUnsafeBytes { bytes in
+        var frame = DequeuedBuffer(
+          FrameObservation(sequence: UInt32(number), microseconds: Int64(number) * 8_000),
+          bytes: bytes, index: -1, driver: driver)
+        _ = feed.take(&frame)
+      }
+      if !isBroken { try drain { fates[UInt32(number)] != nil } }
+    }
+    feed.end(CaptureEnd(stopReason: .stopped))
+    try drain { driver.hasEnded }
+    driver.stop()
+    #expect(fates.count == 60 && driver.endReason == .stopped)
+    #expect(fates.filter { !$0.value }.map(\.key).sorted() == [20, 21, 22, 23, 24, 59])
+  }
+
   private func annexBPackets() throws -> [[UInt8]] {
     var demuxer = try Demuxer(opening: clip)
     let track = try #require(demuxer.tracks.first { $0.kind == .video })

@@ -38,7 +38,8 @@ struct DelayedVideoPreviewTests {
         session: session, delay: delay, speed: speed, maximumDelay: maximum,
         memoryLimit: memoryLimit)
       let connection = try #require(mirror.connection)
-      sink = try #require(try mirror.sink(for: connection) as? DelaySink)
+      let input = try #require(connection.camera)
+      sink = try #require(try mirror.sink(for: connection, from: input) as? DelaySink)
     }
 
     /// The capture time of a frame at 240 fps, in microseconds of the driver.

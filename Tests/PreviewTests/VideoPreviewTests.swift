@@ -89,7 +89,8 @@ struct VideoPreviewTests {
       connection.automaticallyAdjustsVideoMirroring = false
       try connection.setVideoRotationAngle(row.angle)
       try connection.setVideoMirrored(row.isMirrored)
-      let sink = try #require(try preview.sink(for: connection) as? PreviewSink)
+      let input = try #require(connection.camera)
+      let sink = try #require(try preview.sink(for: connection, from: input) as? PreviewSink)
       sink.allow(keeping: 2)
       var frame = DequeuedBuffer(
         observation, bytes: lasting(gray), index: 0, driver: sink.stream.pool.driver)

@@ -100,6 +100,80 @@ struct OptionalMicrophoneTests {
     #expect(seen == [.didStartRunning, .didOmitInput(omitted), .didStopRunning])
   }
 
+  /// A session of an optional microphone, and a camera that is not in it yet.
+  private func sessionAndCamera(
+    startError: @autoclosure @escaping @Sendable () -> MediaError? = nil
+  ) throws -> (CaptureSession, DeviceInput) {
+    var camera = try ScriptedCamera(100)
+    camera.base = MicrophoneScene.zero
+    let microphone = ScriptedMicrophone(
+      [.samples(.max)], atNanoseconds: camera.base * 1_000, wave: MicrophoneScene.tone)
+    let session = CaptureSession(
+      MicrophoneInput(
+        device: try CaptureDevice.named("synthetic"), driver: microphone, isOptional: true))
+    let driver = ScriptedDriver(try camera.frames(0..<150), startError: startError())
+    let input = try #require(camera.session(driver).inputs.first as? DeviceInput)
+    return (session, input)
+  }
+
+  @Test func `A microphone runs again if the camera cannot start`() async throws {
+    let error = Failure.cameraBesideMicrophone.error
+    let (session, camera) = try sessionAndCamera(startError: error)
+    let events = session.events
+    try await session.startRunning()
+    await #expect(throws: error) { try await session.addInput(camera) }
+    #expect(session.runningInputs.count == 1 && session.runningInputs.first is MicrophoneInput)
+    #expect(session.inputs.count == 1 && session.omittedInputs.isEmpty)
+    await session.stopRunning()
+    var seen: [SessionEvent] = []
+    for await event in events {
+      seen.append(event)
+      if event == .didStopRunning { break }
+    }
+    #expect(seen == [.didStartRunning, .didStopRunning])
+  }
+
+  @Test func `A failed start omits no microphone`() throws {
+    let error = Failure.cameraBesideMicrophone.error
+    let session = try session(.microphone)
+    let failing = ScriptedDriver([.nothing], startError: error)
+    let camera = try ScriptedCamera(100).session(failing)
+    try session.addInputWithNoConnections(try #require(camera.inputs.first))
+    #expect(throws: error) { try session.startRunning() }
+    #expect(session.inputs.count == 3 && session.omittedInputs.isEmpty && !session.isRunning)
+  }
+
+  @Test func `An omission does not undo a configuration`() throws {
+    let session = try session(.cameraBesideMicrophone)
+    let output = VideoDataOutput()
+    session.beginConfiguration()
+    try session.addOutput(output)
+    try session.startRunning()
+    #expect(session.inputs.count == 1)
+    try session.commitConfiguration()
+    #expect(session.inputs.count == 1 && session.outputs.first === output)
+    #expect(session.connections.count == 1)
+    session.stopRunning()
+  }
+
+  @Test func `A microphone runs again after a photo in a larger mode`() throws {
+    let machine = try FakeVideoSystemCalls("hfr-usb streamon-fails=2")
+    machine.pace()
+    let camera = try machine.input()
+    let (session, _) = try sessionAndCamera()
+    try session.addInput(camera)
+    try session.startRunning()
+    #expect(session.runningInputs.count == 2)
+    let (before, rate) = (camera.format, camera.requestedFrameRate)
+    let other = try #require(camera.knownFormats().last { $0.id != before.id })
+    try session.restart(camera, as: other)
+    #expect(session.runningInputs.count == 1 && session.runningInputs.first === camera)
+    #expect(session.inputs.count == 2 && session.omittedInputs.isEmpty)
+    try session.restart(camera, as: before, frameRate: rate)
+    #expect(session.runningInputs.count == 2 && session.omittedInputs.isEmpty)
+    session.stopRunning()
+  }
+
   @Test func `A session of an optional microphone alone needs it`() throws {
     let session = try session(.microphone)
     for camera in session.inputs where camera is DeviceInput { session.removeInput(camera) }

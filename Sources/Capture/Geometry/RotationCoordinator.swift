@@ -37,6 +37,8 @@ extension CaptureDevice {
     /// A connection that the coordinator rotates.
     private struct Follower {
       weak var geometry: ConnectionGeometry?
+      /// The camera of the connection, which may be another one than the coordinator's.
+      let camera: CaptureDevice
       let isPreview: Bool
     }
 
@@ -119,7 +121,9 @@ extension CaptureDevice {
       geometry.coordinator = self
       state.withLock { state in
         state.followers.removeAll { $0.geometry == nil || $0.geometry === geometry }
-        state.followers.append(Follower(geometry: geometry, isPreview: connection.isPreview))
+        state.followers.append(
+          Follower(
+            geometry: geometry, camera: connection.input.device, isPreview: connection.isPreview))
       }
       rotateFollowers()
     }
@@ -130,14 +134,18 @@ extension CaptureDevice {
         return state.followers
       }
       for follower in followers {
-        let angle =
-          follower.isPreview
-          ? videoRotationAngleForHorizonLevelPreview : videoRotationAngleForHorizonLevelCapture
+        let deviceAngle = follower.isPreview ? -interfaceRotationAngle : deviceRotationAngle
+        let angle = Self.captureAngle(of: follower.camera, deviceAngle)
         follower.geometry?.change { $0.angle = angle }
       }
     }
 
     private func captureAngle(_ deviceAngle: Int) -> Int {
+      Self.captureAngle(of: device, deviceAngle)
+    }
+
+    /// The rotation with which a camera's frames are level.
+    private static func captureAngle(of device: CaptureDevice, _ deviceAngle: Int) -> Int {
       // As seen by a camera that faces the user, the device rotates in the opposite direction.
       let turn = device.position == .front ? -deviceAngle : deviceAngle
       let mounted = Int(device.videoRotationAngleForHorizonLevelCapture)

@@ -28,6 +28,8 @@ package protocol FrameDriver: AnyObject, Sendable {
   ///
   /// The value is valid once ``dequeue(timeoutMilliseconds:)`` has returned nil.
   var hasEnded: Bool { get }
+  /// Why a capture ends when the source has ended.
+  var endReason: StopReason { get }
   /// The duration of the last frame in microseconds, if the source has ended and defines it.
   ///
   /// Nil before the end, for an endless source, and for a source that does not define it.
@@ -108,6 +110,7 @@ extension FrameDriver {
   package var exposureGuard: ExposureGuard? { nil }
   package var waitsForTakers: Bool { false }
   package var hasEnded: Bool { false }
+  package var endReason: StopReason { .duration }
   package var lastFrameDuration: Int64? { nil }
   package var derivesFrames: Bool { false }
   package func microseconds() -> Int64 { MonotonicClock.microseconds() }

@@ -79,13 +79,6 @@ public final class CaptureConnection: Sendable {
 
   /// The camera at the input, or nil if the input is not a camera.
   package var camera: DeviceInput? { input as? DeviceInput }
-  /// The camera as a source of frames that can be decoded one by one, or nil if the input is not a
-  /// camera.
-  ///
-  /// The frames of a codec in which they depend on others are decoded beside the camera's stream.
-  ///
-  /// - Throws: `MediaError` with `.outOfMemory` if memory for decoded frames is unavailable.
-  package func imageCamera() throws(MediaError) -> DeviceInput? { try camera?.imageInput() }
   /// Whether the input is a camera, or one that the session may omit.
   package var isOptional: Bool {
     (input as? any CapturingInput).map { $0.isOptional || $0 is DeviceInput } ?? false
@@ -147,6 +140,9 @@ extension CaptureConnection {
   }
 
   /// Rotates frames as a coordinator says, now and whenever its device is rotated.
+  ///
+  /// If another camera takes the connection over, its frames are level too: the coordinator then
+  /// computes the angles for that camera.
   ///
   /// The frames of a preview are then level in the user interface, and all others are level with the
   /// horizon. ``setVideoRotationAngle(_:)`` ends this.

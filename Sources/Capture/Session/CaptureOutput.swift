@@ -15,13 +15,19 @@ public protocol CaptureOutput: AnyObject, Sendable {
 
 /// The requirements of an output that a session can feed.
 package protocol FrameOutput: CaptureOutput {
-  /// The sink for the frames of a connection, or nil while the output needs no frames.
+  /// Makes the sink for the frames of a video connection.
   ///
+  /// - Parameters:
+  ///   - connection: The connection.
+  ///   - camera: The source of the frames: the connection's camera or, if the output decodes frames,
+  ///     that camera's ``DeviceInput/imageInput()``.
+  /// - Returns: The sink, or nil while the output needs no frames.
   /// - Throws: `MediaError` with `.outOfMemory` if memory or a thread is unavailable.
-  func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)?
+  func sink(
+    for connection: CaptureConnection, from camera: DeviceInput
+  ) throws(MediaError) -> (any FrameSink)?
 
-  /// Whether the output's sink takes the frames of ``CaptureConnection/imageCamera()``, and not those
-  /// of the camera itself.
+  /// Whether the output decodes frames, and so needs those that can be decoded one by one.
   var decodesFrames: Bool { get }
 
   /// Whether the output accepts audio blocks. If false, a session does not connect audio to it.
@@ -46,9 +52,9 @@ package protocol FrameOutput: CaptureOutput {
 }
 
 extension FrameOutput {
-  package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
-    nil
-  }
+  package func sink(
+    for connection: CaptureConnection, from camera: DeviceInput
+  ) throws(MediaError) -> (any FrameSink)? { nil }
   package var decodesFrames: Bool { false }
   package var takesAudioBlocks: Bool { false }
   package var isPreview: Bool { false }

@@ -39,10 +39,10 @@ public final class CaptureSession: Sendable {
   )
 
   fileprivate struct State {
-    var graph = SessionGraph()
-    /// The graph that is being configured, and the nesting depth of the calls of
-    /// `beginConfiguration()`.
-    var draft: (graph: SessionGraph, depth: Int)?
+    /// The graph in effect.
+    var graph = SessionGraph() { didSet { version += 1 } }
+    /// The number of graphs that took effect so far.
+    private(set) var version = 0
     var running: [Running] = []
     /// A copy of the list of running inputs.
     ///
@@ -64,8 +64,6 @@ public final class CaptureSession: Sendable {
     ///
     /// Nil at other times.
     var change: Change?
-    /// The graph that is being configured or, if none is, the graph in effect.
-    var latest: SessionGraph { draft?.graph ?? graph }
 
     /// Keeps the session alive while it runs and has outputs.
     ///
@@ -76,9 +74,47 @@ public final class CaptureSession: Sendable {
     }
   }
 
+  /// A step of a configuration.
+  typealias GraphStep = @Sendable (inout SessionGraph) throws(MediaError) -> Void
+
+  /// A configuration that has not been committed.
+  private struct Draft {
+    var graph: SessionGraph
+    /// The version of the graph to which the steps were applied.
+    let version: Int
+    var steps: [GraphStep] = []
+    /// The nesting depth of the calls of `beginConfiguration()`.
+    var depth = 1
+
+    mutating func append(_ step: @escaping GraphStep) throws(MediaError) {
+      var changed = graph
+      try step(&changed)
+      graph = changed
+      steps.append(step)
+    }
+
+    /// The graph after all steps.
+    ///
+    /// If another graph took effect meanwhile, the steps are repeated with that one.
+    ///
+    /// - Throws: `MediaError` of a step that the other graph does not allow.
+    func committed(to current: SessionGraph, _ version: Int) throws(MediaError) -> SessionGraph {
+      guard version != self.version else { return graph }
+      var graph = current
+      for step in steps { try step(&graph) }
+      return graph
+    }
+  }
+
+  private struct Configuration {
+    var draft: Draft?
+    /// Keeps the outputs alive, because the core has only weak references to them.
+    var outputs: [any FrameOutput]
+  }
+
   package let core: SessionCore
-  /// Keeps the outputs alive, because the core has only weak references to them.
-  private let held: Mutex<[any FrameOutput]>
+  /// A thread that holds this lock may acquire that of the core's state.
+  private let configuration: Mutex<Configuration>
 
   /// Creates a session without inputs and outputs.
   public convenience init() { self.init(SessionCore()) }
@@ -103,7 +139,7 @@ public final class CaptureSession: Sendable {
   /// Creates the session of a core whose state the caller has locked.
   fileprivate init(_ core: SessionCore, holding outputs: [any FrameOutput]) {
     self.core = core
-    held = Mutex(outputs)
+    configuration = Mutex(Configuration(outputs: outputs))
   }
 
   /// Creates a session with one camera in its fastest format that a movie can store.
@@ -164,18 +200,20 @@ public final class CaptureSession: Sendable {
   public var connections: [CaptureConnection] { core.state.withLock { $0.graph.connections } }
 
   /// The graph that is being configured or, if none is, the graph in effect.
-  var latestGraph: SessionGraph { core.state.withLock { $0.latest } }
+  var latestGraph: SessionGraph {
+    configuration.withLock { $0.draft?.graph } ?? core.state.withLock { $0.graph }
+  }
 
   // MARK: - The graph
 
   /// Whether `addInput(_:)` would accept an input.
   public func canAddInput(_ input: any CaptureInput) -> Bool {
-    core.state.withLock { $0.latest.refusal(of: input) == nil }
+    latestGraph.refusal(of: input) == nil
   }
 
   /// Whether `addOutput(_:)` would accept an output.
   public func canAddOutput(_ output: any CaptureOutput) -> Bool {
-    core.state.withLock { $0.latest.refusal(of: output) == nil }
+    latestGraph.refusal(of: output) == nil
   }
 
   /// Adds an input and connects it to every output that has no input of the same media type yet.
@@ -213,7 +251,7 @@ public final class CaptureSession: Sendable {
 
   /// Whether ``addConnection(_:)`` would accept a connection.
   public func canAddConnection(_ connection: CaptureConnection) -> Bool {
-    core.state.withLock { $0.latest.refusal(of: connection) == nil }
+    latestGraph.refusal(of: connection) == nil
   }
 
   /// Adds a connection between an input and an output of the session.
@@ -272,18 +310,22 @@ public final class CaptureSession: Sendable {
           old.map { "\($0.device.address) is not a camera of the session" }
             ?? "the session has \(cameras.count) cameras", recovery: "name the camera to replace")
       }
-      guard old !== camera else { return }
-      graph.remove(old)
-      try graph.add(camera)
+      try graph.replace(old, by: camera)
     }
   }
 
   /// Defers changes until `commitConfiguration()`.
   ///
-  /// Calls may be nested.
+  /// Calls may be nested. If all references to the session are released before the commit, the changes
+  /// are discarded.
   public func beginConfiguration() {
-    core.state.withLock { state in
-      state.draft = (state.latest, (state.draft?.depth ?? 0) + 1)
+    configuration.withLock { configuration in
+      if configuration.draft != nil {
+        configuration.draft?.depth += 1
+      } else {
+        let (graph, version) = core.state.withLock { ($0.graph, $0.version) }
+        configuration.draft = Draft(graph: graph, version: version)
+      }
     }
   }
 
@@ -293,48 +335,49 @@ public final class CaptureSession: Sendable {
   /// In a running session, this call blocks until the capture threads use the new connections,
   /// which takes at most 0.1 s, and until new devices have started.
   ///
-  /// - Throws: `MediaError` if a new device cannot be started. The previous configuration then
-  ///   stays in effect.
+  /// - Throws: `MediaError` if a new device cannot be started, or with `.badConfiguration` if a change
+  ///   on another thread has taken effect meanwhile that excludes one of these. The previous
+  ///   configuration then stays in effect.
   public func commitConfiguration() throws(MediaError) {
-    let graph: SessionGraph? = core.state.withLock { state in
-      guard let draft = state.draft else { return nil }
-      state.draft = draft.depth > 1 ? (draft.graph, draft.depth - 1) : nil
-      return draft.depth > 1 ? nil : draft.graph
+    let draft = configuration.withLock { configuration -> Draft? in
+      guard let draft = configuration.draft else { return nil }
+      configuration.draft?.depth -= 1
+      if draft.depth == 1 { configuration.draft = nil }
+      return draft.depth == 1 ? draft : nil
     }
     defer { holdOutputs() }
-    if let graph { try apply(graph) }
+    guard let draft else { return }
+    try core.work.withLock { (_) throws(MediaError) in
+      let (graph, version) = core.state.withLock { ($0.graph, $0.version) }
+      try apply(draft.committed(to: graph, version))
+    }
   }
 
-  func change(
-    _ body: (inout SessionGraph) throws(MediaError) -> Void
-  ) throws(MediaError) {
-    beginConfiguration()
-    do throws(MediaError) {
-      defer { holdOutputs() }
-      try core.state.withLock { (state) throws(MediaError) in
-        var graph = state.latest
-        try body(&graph)
-        state.draft?.graph = graph
-      }
-    } catch {
-      try commitConfiguration()  // Ends the nested configuration without a change.
-      throw error
+  /// Changes the graph, at once or with the configuration that is not committed yet.
+  func change(_ step: @escaping GraphStep) throws(MediaError) {
+    defer { holdOutputs() }
+    let isDeferred = try configuration.withLock { (configuration) throws(MediaError) in
+      try configuration.draft?.append(step)
+      return configuration.draft != nil
     }
-    try commitConfiguration()
+    guard !isDeferred else { return }
+    try core.work.withLock { (_) throws(MediaError) in
+      var graph = core.state.withLock { $0.graph }
+      try step(&graph)
+      try apply(graph)
+    }
   }
 
   /// Keeps the outputs alive, both those of the graph in effect and those of a graph that is being
   /// configured.
   private func holdOutputs() {
-    let released = core.state.withLock { state in
-      let outputs = state.graph.outputs + (state.draft?.graph.outputs ?? [])
-      return held.withLock { held in
-        defer { held = outputs }
-        return held
-      }
+    let released = configuration.withLock { configuration in
+      let outputs = core.state.withLock { $0.graph.outputs }
+      defer { configuration.outputs = outputs + (configuration.draft?.graph.outputs ?? []) }
+      return configuration.outputs
     }
     // The released outputs are destroyed here, because an output must not be destroyed while the
-    // state is locked.
+    // configuration is locked.
     withExtendedLifetime(released) {}
   }
 
@@ -455,6 +498,7 @@ public final class CaptureSession: Sendable {
         defer { endChange() }
         _ = try firstInput(of: graph)
         try adjust(to: graph, starting: graph.inputs)
+        keepOmissions()
         return false
       }
       do throws(MediaError) { try startAll(graph, control) } catch {
@@ -464,6 +508,7 @@ public final class CaptureSession: Sendable {
         core.state.withLock { $0.change = nil }
         throw error
       }
+      keepOmissions()
       endChange()
       return true
     }
@@ -512,23 +557,29 @@ public final class CaptureSession: Sendable {
   /// Does nothing if the session was stopped meanwhile.
   ///
   /// Devices on one bus share its bandwidth. If the input cannot start, the running optional inputs are
-  /// therefore stopped, and omitted if the input can start without them.
+  /// therefore stopped, and omitted if the input can start without them. Otherwise they start again.
   func start(
     _ input: any CapturingInput, in graph: SessionGraph,
     control: CaptureControl = CaptureControl()
   ) throws(MediaError) {
     try input.openIfClosed()
-    var (capture, error) = try attempt(input, in: graph, control)
-    let optional = error == nil || input.isOptional ? [] : stopOptionalInputs()
-    if let first = error, !optional.isEmpty {
-      (capture, error) = try attempt(input, in: graph, control)
-      if error == nil { for input in optional { omit(input, because: first) } }
+    guard let first = try attempt(input, in: graph, control) else { return }
+    // If the stream ran before something else failed, the control is stopped and cannot be used again.
+    let canRetry = !input.isOptional && control.requestedStop == nil
+    let optional = canRetry ? stopOptionalInputs() : []
+    let failure = optional.isEmpty ? first : try attempt(input, in: graph, control)
+    guard let failure else {
+      for input in optional { omit(input, because: first.error) }
+      return
     }
-    if let error {
-      capture.cancel(error)
-      throw error
+    failure.capture.cancel(failure.error)
+    for input in optional {
+      do throws(MediaError) { try start(input, in: graph) } catch {
+        let second = error
+        core.state.withLock { $0.change?.events.append(.runtimeError(second)) }
+      }
     }
-    core.state.withLock { $0.change?.hasStarted = true }
+    throw failure.error
   }
 
   /// Starts an input, or omits it if it is optional and cannot start.
@@ -543,10 +594,11 @@ public final class CaptureSession: Sendable {
 
   /// Creates a capture and starts it.
   ///
-  /// - Returns: The capture, and the error with which it could not start. Its sinks have not ended.
+  /// - Returns: A capture that could not start, whose sinks have not ended, and its error. Nil if the
+  ///   capture runs, or is not wanted any more.
   private func attempt(
     _ input: any CapturingInput, in graph: SessionGraph, _ control: CaptureControl
-  ) throws(MediaError) -> (any InputCapture, MediaError?) {
+  ) throws(MediaError) -> (capture: any InputCapture, error: MediaError)? {
     let capture = try input.makeCapture(
       into: graph.connections(from: input), control: control
     ) { [weak core] end in core?.session.didEnd(input, end) }
@@ -556,13 +608,14 @@ public final class CaptureSession: Sendable {
     }
     guard isWanted else {
       capture.cancel(nil)
-      return (capture, nil)
+      return nil
     }
     do throws(MediaError) { try capture.begin() } catch {
       core.state.withLock { state in state.running.removeAll { $0.input === input } }
       return (capture, error)
     }
-    return (capture, nil)
+    core.state.withLock { $0.change?.hasStarted = true }
+    return nil
   }
 
   /// Stops the running optional inputs, and returns them.
@@ -575,16 +628,24 @@ public final class CaptureSession: Sendable {
     return optional.map(\.input)
   }
 
-  /// Removes an optional input from the session and closes its device.
+  /// Leaves out an optional input, if the change of the running inputs succeeds.
   private func omit(_ input: any CapturingInput, because error: MediaError) {
-    let omitted = OmittedInput(device: input.device, error: error)
-    input.close()
-    core.state.withLock { state in
-      state.graph.remove(input)
-      state.graph.endConfiguration()
-      state.draft?.graph.remove(input)
-      state.omitted.append(omitted)
-      state.change?.events.append(.didOmitInput(omitted))
+    core.state.withLock { $0.change?.omissions.append((input, error)) }
+  }
+
+  /// Removes the optional inputs that the change of the running inputs has left out, and closes their
+  /// devices.
+  private func keepOmissions() {
+    let omissions = core.state.withLock { $0.change?.omissions ?? [] }
+    for (input, error) in omissions {
+      let omitted = OmittedInput(device: input.device, error: error)
+      input.close()
+      core.state.withLock { state in
+        state.graph.remove(input)
+        state.graph.endConfiguration()
+        state.omitted.append(omitted)
+        state.change?.events.append(.didOmitInput(omitted))
+      }
     }
   }
 
@@ -643,44 +704,55 @@ public final class CaptureSession: Sendable {
     log(reported)
   }
 
+  /// Sends an event of an input that goes on.
+  func report(_ event: SessionEvent) {
+    core.hub.send(event)
+    log([event])
+  }
+
   /// Replaces the inputs, outputs and connections of the session, or keeps the current ones if an
   /// error occurs.
-  func apply(_ graph: SessionGraph) throws(MediaError) {
-    try core.work.withLock { (_) throws(MediaError) in
-      let (before, isWanted, running) = core.state.withLock {
-        ($0.graph, $0.isWanted, $0.runningNow.map(\.input))
-      }
-      let changes = try graph.modeChanges(since: before)
-      put(graph, insteadOf: before)
-      guard isWanted || !changes.isEmpty else { return graph.keepModes() }
-      beginChange()
-      defer { endChange() }
-      do throws(MediaError) {
-        for change in changes { try set(change.input, to: change.after) }
-        let new = graph.inputs.filter { input in !before.inputs.contains { $0 === input } }
-        if isWanted { try adjust(to: graph, starting: new + changes.map(\.input)) }
-        endInterruptions(notIn: graph)
-        graph.keepModes()
-        core.state.withLock { state in
-          state.change?.events += changes.map {
-            .activeFormatDidChange($0.input.device, $0.after.format)
-          }
-        }
-      } catch {
-        put(before, insteadOf: graph)
-        // If an input cannot be set back to its previous mode, it stays closed until the next
-        // start.
-        for change in changes { try? set(change.input, to: change.before) }
-        guard isWanted else { throw error }
-        // The inputs that were running are started again. If that fails too, an event reports the
-        // second error, because this call already throws the first error.
-        do throws(MediaError) { try adjust(to: before, starting: running) } catch {
-          let second = error
-          core.state.withLock { $0.change?.events.append(.runtimeError(second)) }
-        }
-        throw error
-      }
+  ///
+  /// Call this with the `work` lock held.
+  private func apply(_ graph: SessionGraph) throws(MediaError) {
+    let (before, isWanted, running) = core.state.withLock {
+      ($0.graph, $0.isWanted, $0.runningNow.map(\.input))
     }
+    let changes = try graph.modeChanges(since: before)
+    put(graph, insteadOf: before)
+    guard isWanted || !changes.isEmpty else { return graph.keepModes() }
+    beginChange()
+    defer { endChange() }
+    do throws(MediaError) {
+      for change in changes { try set(change.input, to: change.after) }
+      let new = graph.inputs.filter { input in !before.inputs.contains { $0 === input } }
+      if isWanted { try adjust(to: graph, starting: new + changes.map(\.input)) }
+      endInterruptions(notIn: graph)
+      graph.keepModes()
+      core.state.withLock { state in
+        state.change?.events += changes.map {
+          .activeFormatDidChange($0.input.device, $0.after.format)
+        }
+      }
+    } catch {
+      put(before, insteadOf: graph)
+      core.state.withLock { $0.change?.omissions = [] }
+      // If an input cannot be set back to its previous mode, it stays closed until the next
+      // start.
+      for change in changes { try? set(change.input, to: change.before) }
+      guard isWanted else { throw error }
+      // The inputs that were running are started again. If that fails too, an event reports the
+      // second error, because this call already throws the first error.
+      do throws(MediaError) {
+        try adjust(to: before, starting: running)
+        keepOmissions()
+      } catch {
+        let second = error
+        core.state.withLock { $0.change?.events.append(.runtimeError(second)) }
+      }
+      throw error
+    }
+    keepOmissions()
   }
 
   /// Stops the stream of an input and sets the input to another mode.
@@ -698,7 +770,7 @@ public final class CaptureSession: Sendable {
       input.didJoin(self)
     }
     for input in before.cameras where !graph.inputs.contains(where: { $0 === input }) {
-      input.didJoin(nil)
+      input.didLeave(self)
     }
     for output in graph.outputs where !before.outputs.contains(where: { $0 === output }) {
       output.didJoin(self)
@@ -769,6 +841,8 @@ extension CaptureSession {
     let wasRunning: Bool
     var hasStarted = false
     var events: [SessionEvent] = []
+    /// The optional inputs to leave out, and why.
+    var omissions: [(input: any CapturingInput, error: MediaError)] = []
   }
 }
 
@@ -786,6 +860,9 @@ extension CaptureSession {
   ///
   /// Blocks. The outputs get new sinks. A running take ends with the stop reason `reconfigured`,
   /// unless it is set to wait for a camera that stops.
+  ///
+  /// If the camera can start in this mode only without the optional inputs, they stop. They stay in the
+  /// session, and start again when this method restarts the camera in its former mode.
   ///
   /// - Parameters:
   ///   - input: A camera of the session.
@@ -814,7 +891,18 @@ extension CaptureSession {
         entry.capture.waitUntilEnded()
       }
       try input.open(as: format, frameRate: frameRate)
-      if isWanted { try start(input, in: graph) }
+      guard isWanted else { return }
+      try start(input, in: graph)
+      let active = core.state.withLock { state in
+        let stopped = state.change?.omissions.removeAndReturnAll() ?? []
+        return stopped.map(\.input) + state.runningNow.map(\.input)
+          + state.interruptions.map(\.input)
+      }
+      for input in graph.inputs where input.isOptional && !active.contains(where: { $0 === input })
+      {
+        try startOrOmit(input, in: graph)
+      }
+      keepOmissions()
     }
   }
 
@@ -848,6 +936,7 @@ extension CaptureSession {
       do throws(MediaError) {
         try input.reopen(at: device)
         try start(input, in: graph)
+        keepOmissions()
       } catch {
         return stillInterrupted(interruption, by: error)
       }
@@ -994,9 +1083,10 @@ public enum SessionEvent: Hashable, Sendable {
   case activeFormatDidChange(CaptureDevice, CaptureFormat)
   /// An optional input was removed because it, or another input beside it, could not start.
   case didOmitInput(OmittedInput)
-  /// An input stopped with an error.
+  /// An input stopped with an error, or its frames can no longer be decoded for the outputs that need
+  /// images.
   ///
-  /// `CaptureSession.startRunning()` restarts it.
+  /// `CaptureSession.startRunning()` restarts what stopped.
   case runtimeError(MediaError)
 
   /// The reason for an interruption.

@@ -40,7 +40,8 @@ public final class DeviceInput: Sendable {
   private struct Membership {
     weak var core: SessionCore?
   }
-  private let membership = Mutex(Membership())
+  /// The sessions that the input has joined, the last one at the end.
+  private let memberships = Mutex<[Membership]>([])
   package var canReopen: Bool { sharesSettings != nil }
 
   /// The open device.
@@ -143,11 +144,20 @@ public final class DeviceInput: Sendable {
   }
 
   /// The session that has the input, or nil.
-  var session: CaptureSession? { membership.withLock { $0.core }?.session }
+  ///
+  /// If several sessions have it, the one that it has joined last.
+  var session: CaptureSession? {
+    memberships.withLock { $0.last { $0.core != nil }?.core }?.session
+  }
 
-  /// Called with the session when the input joins it, and with nil when the input was removed.
-  func didJoin(_ session: CaptureSession?) {
-    membership.withLock { $0.core = session?.core }
+  /// Called when the input joins a session.
+  func didJoin(_ session: CaptureSession) {
+    memberships.withLock { $0.append(Membership(core: session.core)) }
+  }
+
+  /// Called when the input was removed from a session.
+  func didLeave(_ session: CaptureSession) {
+    memberships.withLock { $0.removeAll { $0.core == nil || $0.core === session.core } }
   }
 
   /// Whether each frame can be decoded without other frames.
@@ -189,6 +199,9 @@ public final class DeviceInput: Sendable {
       return input
     }
   }
+
+  /// Makes ``imageInput()`` create another input, because the decoder of this one has failed.
+  fileprivate func discardImageInput() { images.withLock { $0 = nil } }
 
   /// The modes that the device supports.
   func knownFormats() throws(MediaError) -> [CaptureFormat] {
@@ -277,7 +290,7 @@ extension DeviceInput {
     guard try knownFormats().contains(where: { $0.id == format.id }) else {
       throw refused("does not have the mode \(format.id)")
     }
-    let kept = requestedFrameRate
+    let kept = latestMode.frameRate
     let rate = frameRate ?? (format.frameRateRange.contains(kept) ? kept : format.maxFrameRate)
     try set(CameraMode(format, rate))
   }
@@ -295,7 +308,7 @@ extension DeviceInput {
     guard let rate = try? FrameRate(frameDuration: duration) else {
       throw refused("does not support frames of \(duration.displayText) s")
     }
-    try set(CameraMode(format, rate))
+    try set(CameraMode(latestMode.format, rate))
     return requestedFrameRate == rate ? negotiatedFrameRate.frameDuration : duration
   }
 
@@ -309,6 +322,10 @@ extension DeviceInput {
       try self.setActiveFormat(format, frameRate: frameRate)
     }
   }
+
+  /// The mode to which the camera is set in a configuration that is not committed yet or, if there is
+  /// none, the mode in effect.
+  private var latestMode: CameraMode { session?.latestGraph.explicitMode(of: self) ?? mode }
 
   private func set(_ mode: CameraMode) throws(MediaError) {
     guard mode.format.frameRateRange.contains(mode.frameRate) else {
@@ -363,11 +380,12 @@ extension DeviceInput: CapturingInput {
     for connections: [CaptureConnection]
   ) throws(MediaError) -> (own: [any FrameSink], images: [any FrameSink]) {
     var (own, images): ([any FrameSink], [any FrameSink]) = ([], [])
-    for connection in connections {
-      guard let output = connection.output as? any FrameOutput,
-        let sink = try output.sink(for: connection)
-      else { continue }
-      if output.decodesFrames, !isDecodedAlone { images.append(sink) } else { own.append(sink) }
+    for connection in connections where connection.mediaType == .video {
+      guard let output = connection.output as? any FrameOutput else { continue }
+      // The output may change its mind at any time, so it is asked once.
+      let camera = output.decodesFrames ? try imageInput() : self
+      guard let sink = try output.sink(for: connection, from: camera) else { continue }
+      if camera === self { own.append(sink) } else { images.append(sink) }
     }
     own.share(pool.capacity)
     if !images.isEmpty { images.share(try imageInput().pool.capacity) }
@@ -384,20 +402,28 @@ private final class DecodingCapture: Sendable {
   let feed: DecodingFeed
   private let thread: CaptureThread
   private let sinks: SinkList<any FrameSink>
-  private let control: CaptureControl
+  private let control = CaptureControl()
 
-  /// Creates a capture that ends with the camera's stream, or when the camera is stopped.
+  /// Creates a capture that ends with the camera's stream.
+  ///
+  /// - Parameters:
+  ///   - camera: The camera.
+  ///   - sinks: The sinks of the decoded frames.
+  ///   - whenFailed: Called on the thread of the capture if frames cannot be decoded any more.
+  /// - Throws: `MediaError` with `.outOfMemory` if memory or a thread is unavailable.
   init(
-    of camera: DeviceInput, into sinks: [any FrameSink], following control: CaptureControl
+    of camera: DeviceInput, into sinks: [any FrameSink],
+    whenFailed: @escaping @Sendable (MediaError) -> Void
   ) throws(MediaError) {
     let images = try camera.imageInput()
     guard let driver = images.driver as? DecodingDriver else {
       preconditionFailure("The frames of this camera are decoded alone.")
     }
     feed = try driver.makeFeed()
-    self.control = CaptureControl(following: control)
     self.sinks = SinkList(sinks)
-    thread = try CaptureThread(of: images, into: self.sinks, control: self.control)
+    thread = try CaptureThread(of: images, into: self.sinks, control: control) { end in
+      if let error = end.error, driver.hasFailed { whenFailed(error) }
+    }
   }
 
   func begin() throws(MediaError) { try thread.begin() }
@@ -420,9 +446,20 @@ private final class DecodingCapture: Sendable {
 
 /// The current capture of decoded frames, which a change of the connections may replace.
 private final class DecodingSlot: Sendable {
-  private let state: Mutex<DecodingCapture?>
+  private let state = Mutex<DecodingCapture?>(nil)
 
-  init(_ capture: DecodingCapture?) { state = Mutex(capture) }
+  /// Creates a capture that leaves the slot if it fails.
+  ///
+  /// The next change of the connections then starts another one.
+  func makeCapture(
+    of camera: DeviceInput, into sinks: [any FrameSink]
+  ) throws(MediaError) -> DecodingCapture {
+    try DecodingCapture(of: camera, into: sinks) { [self, weak camera] error in
+      capture = nil
+      camera?.discardImageInput()
+      camera?.session?.report(.runtimeError(error))
+    }
+  }
 
   var capture: DecodingCapture? {
     get { state.withLock { $0 } }
@@ -473,10 +510,10 @@ private final class DeviceCapture: InputCapture, GeometryCapture {
     self.connections = Mutex(connections)
     (self.control, self.audio) = (control, audio)
     let (own, images) = try input.frameSinks(for: connections)
-    let capture =
-      images.isEmpty ? nil : try DecodingCapture(of: input, into: images, following: control)
-    let decoding = DecodingSlot(capture)
+    let decoding = DecodingSlot()
     self.decoding = decoding
+    let capture = images.isEmpty ? nil : try decoding.makeCapture(of: input, into: images)
+    decoding.capture = capture
     sinks = SinkList(own + (capture.map { [$0.feed] } ?? []))
     thread = try CaptureThread(of: input, into: sinks, control: control) { end in
       // The last packets are decoded before others see the end of the camera.
@@ -536,7 +573,7 @@ private final class DeviceCapture: InputCapture, GeometryCapture {
       running.replaceSinks(images)
       return sinks.replace(with: own + [running.feed])
     }
-    let capture = try DecodingCapture(of: input, into: images, following: control)
+    let capture = try decoding.makeCapture(of: input, into: images)
     try capture.begin()
     decoding.capture = capture
     let goesOn = sinks.replace(with: own + [capture.feed])

@@ -133,6 +133,23 @@ struct SessionGraph {
     links.removeAll { $0.input === input }
   }
 
+  /// Puts an input in the place of a camera.
+  ///
+  /// Each port of the input gets the connections and settings of the camera's port with the same media
+  /// type. A port that the camera does not have is connected as in ``add(_:connects:)``.
+  mutating func replace(_ old: DeviceInput, by input: DeviceInput) throws(MediaError) {
+    guard old !== input, let index = inputs.firstIndex(where: { $0 === old }) else { return }
+    let (mediaTypes, links) = (old.ports.map(\.mediaType), connections(from: old))
+    inputs.remove(at: index)
+    self.links.removeAll { $0.input === old }
+    if let refusal = refusal(of: input) { throw refusal }
+    inputs.insert(input, at: index)
+    for link in links {
+      if let output = link.output as? any FrameOutput { connect(input, output, like: link) }
+    }
+    for output in outputs { connect(input, output, without: mediaTypes) }
+  }
+
   mutating func remove(_ connection: CaptureConnection) {
     links.removeAll { $0 === connection }
   }
@@ -178,11 +195,14 @@ struct SessionGraph {
   /// Connects each port of an input to an output that accepts it.
   ///
   /// An output accepts each media type from one input only: the first input that was connected. With
-  /// a `former` connection, only the port of its media type is connected, with its settings.
+  /// a `former` connection, only the port of its media type is connected, with its settings. Ports of
+  /// the media types in `connected` are left out.
   private mutating func connect(
-    _ input: any CapturingInput, _ output: any FrameOutput, like former: CaptureConnection? = nil
+    _ input: any CapturingInput, _ output: any FrameOutput, like former: CaptureConnection? = nil,
+    without connected: [MediaType] = []
   ) {
-    for port in input.ports where former.map({ $0.mediaType == port.mediaType }) ?? true {
+    for port in input.ports
+    where former.map({ $0.mediaType == port.mediaType }) ?? !connected.contains(port.mediaType) {
       let connection = CaptureConnection(input, output, port.mediaType)
       guard refusal(of: connection) == nil else { continue }
       if let former { connection.takeSettings(of: former) }

@@ -166,7 +166,7 @@ struct CaptureLoop: CaptureWork {
       guard let buffer = try pool.driver.dequeue(timeoutMilliseconds: 100) else {
         if pool.driver.hasEnded {
           end.lastFrameDuration = pool.driver.lastFrameDuration
-          return .duration
+          return pool.driver.endReason
         }
         if !pool.driver.derivesFrames { try observer.checkSilence() }
         continue
@@ -186,7 +186,7 @@ struct CaptureLoop: CaptureWork {
   ///
   /// Returns the reason of a stop that was requested meanwhile, or nil.
   private mutating func waitForSpace(for byteCount: Int) -> StopReason? {
-    while !sinks.allSatisfy({ $0.hasSpace(for: byteCount) }) {
+    while pool.driver.waitsForTakers, !sinks.allSatisfy({ $0.hasSpace(for: byteCount) }) {
       if let reason = control.requestedStop { return reason }
       MonotonicClock.pause()
       sinkList.update(&sinks)

@@ -86,6 +86,9 @@ package final class CaptureThread: Sendable {
     }.detach()
   }
 
+  /// Ends a thread that still waits for ``begin()``.
+  deinit { cancel() }
+
   /// Starts the stream.
   ///
   /// Call this method at most once.

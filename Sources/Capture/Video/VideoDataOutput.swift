@@ -195,10 +195,10 @@ public final class VideoDataOutput: FrameOutput {
     delivery.setHandler(on: executor, handler)
   }
 
-  package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
-    guard connection.mediaType == .video, let own = connection.camera else { return nil }
-    try check(settings.value, own)
-    let camera = decodesFrames ? try own.imageInput() : own
+  package func sink(
+    for connection: CaptureConnection, from camera: DeviceInput
+  ) throws(MediaError) -> (any FrameSink)? {
+    if let own = connection.camera { try check(settings.value, own) }
     return try sinks.withLock { (sinks) throws(MediaError) -> DataSink in
       let pool = camera.pool
       // If the device was reopened after the sink was created, the camera has a new buffer pool.

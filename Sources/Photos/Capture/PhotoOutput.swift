@@ -229,10 +229,11 @@ public final class PhotoOutput: FrameOutput {
 
   // MARK: - FrameOutput
 
-  package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
-    guard connection.mediaType == .video, let camera = try connection.imageCamera(),
-      !PhotoFormat.available(for: FormatDescription(camera.delivery).mediaSubType).isEmpty
-    else { return nil }
+  package func sink(
+    for connection: CaptureConnection, from camera: DeviceInput
+  ) throws(MediaError) -> (any FrameSink)? {
+    let format = FormatDescription(camera.delivery).mediaSubType
+    guard !PhotoFormat.available(for: format).isEmpty else { return nil }
     options.isAlone.store(session?.outputs.count == 1, ordering: .relaxed)
     processor.livePhotos?.begin()
     return try state.withLock { (state) throws(MediaError) -> PhotoSink in

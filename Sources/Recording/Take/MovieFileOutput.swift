@@ -165,9 +165,8 @@ public final class MovieFileOutput: FrameOutput {
   }
 
   package func sink(
-    for connection: CaptureConnection
+    for connection: CaptureConnection, from camera: DeviceInput
   ) throws(MediaError) -> (any FrameSink)? {
-    guard connection.mediaType == .video else { return nil }
     let (take, reconnection) = state.withLock { ($0.take, $0.reconnection) }
     return try reconnection?.sink() ?? take
   }

@@ -19,13 +19,19 @@ import Synchronization
 /// If decoding is too slow, frames are skipped up to the newest key frame, so other outputs of the
 /// camera lose nothing. Skipped frames are delivered without bytes, so that outputs can count them.
 ///
-/// After a lost or damaged frame, images may show errors until the next key frame.
+/// After a lost or damaged frame, images may show errors until the next key frame. A packet that gives
+/// no image is delivered as a damaged frame. When the camera stops, the packets that wait are decoded
+/// first.
 final class DecodingDriver: FrameDriver {
   /// A stream from its first packet to its end.
   fileprivate final class Stream: Sendable {
     let packets: FrameQueue
-    /// The error that ended the camera's stream.
-    let error = Mutex<MediaError?>(nil)
+    /// The end of the camera's stream.
+    let end = Mutex<CaptureEnd?>(nil)
+    /// Whether the camera was stopped before its source ended.
+    let isStopped = Atomic<Bool>(false)
+    /// Whether the decoder has failed, so that nothing takes packets any more.
+    let hasFailed = Atomic<Bool>(false)
 
     init(largestFrame: Int) throws(MediaError) {
       packets = try FrameQueue(
@@ -39,7 +45,11 @@ final class DecodingDriver: FrameDriver {
   var maximumByteCount: Int { frameByteCount }
   private let frameByteCount: Int
   var countsExactly: Bool { source.countsExactly }
-  var waitsForTakers: Bool { source.waitsForTakers }
+  /// After a stop, the last frames do not wait for consumers, because the caller waits for the end.
+  var waitsForTakers: Bool {
+    source.waitsForTakers
+      && stream.withLock { $0?.isStopped.load(ordering: .acquiring) } != true
+  }
   var derivesFrames: Bool { true }
   private let source: any FrameDriver
   private let delivery: FrameDelivery
@@ -98,16 +108,21 @@ final class DecodingDriver: FrameDriver {
       return nil
     }
     let next = try buffer(from: stream, decoding)
-    if next == nil, hasEnded, let error = stream.error.withLock({ $0 }) { throw error }
+    if next == nil, hasEnded, let error = stream.end.withLock({ $0?.error }) { throw error }
     return next
   }
+
+  var endReason: StopReason { stream.withLock { $0 }?.end.withLock { $0?.stopReason } ?? .stopped }
+
+  /// Whether the stream ended because its frames could not be decoded, and not with the camera's.
+  var hasFailed: Bool { stream.withLock { $0?.hasFailed.load(ordering: .acquiring) } ?? false }
 
   /// Returns the next frame, or nil if none arrived for a while or the stream has ended.
   private func buffer(
     from stream: Stream, _ decoding: StreamDecoder
   ) throws(MediaError) -> DequeuedBuffer? {
     do throws(CallFailure) {
-      if let frame = try decoding.nextFrame() { return try buffer(of: frame) }
+      if let result = try decoding.next() { return try buffer(of: result) }
       let number = stream.packets.startNumber
       guard let packet = stream.packets[number] else { return try waitForPacket(in: stream) }
       defer { stream.packets.release(before: number + 1) }
@@ -121,9 +136,9 @@ final class DecodingDriver: FrameDriver {
       guard !catchesUp, try decoding.decode(packet, number) else {
         return empty(observation, isSkipped: true)
       }
-      guard let frame = try decoding.nextFrame() else { return nil }
-      return try buffer(of: frame)
+      return try decoding.next().map { (result) throws(CallFailure) in try buffer(of: result) }
     } catch {
+      stream.hasFailed.store(true, ordering: .releasing)
       throw MediaError(
         error, at: CallStage(other: .init(.invalidData)),
         message: "could not decode the frames of a camera: \(error)")
@@ -137,7 +152,7 @@ final class DecodingDriver: FrameDriver {
       stream.packets.pause(at: number)
       return nil
     }
-    if let frame = try decoding?.lastFrame() { return try buffer(of: frame) }
+    if let result = try decoding?.last() { return try buffer(of: result) }
     ended.store(true, ordering: .releasing)
     return nil
   }
@@ -151,7 +166,12 @@ final class DecodingDriver: FrameDriver {
   func stop() { decoding = nil }
 
   /// Copies a decoded frame to a free buffer, or skips it if there is none.
-  private func buffer(of frame: StreamDecoder.Frame) throws(CallFailure) -> DequeuedBuffer {
+  private func buffer(of result: StreamDecoder.Result) throws(CallFailure) -> DequeuedBuffer {
+    let frame: StreamDecoder.Frame
+    switch result {
+    case .frame(let decoded): frame = decoded
+    case .undecodable(let observation): return empty(observation, isSkipped: false)
+    }
     guard frame.image.width == delivery.width, frame.image.height == delivery.height else {
       return empty(frame.observation, isSkipped: false)
     }
@@ -177,10 +197,18 @@ final class DecodingDriver: FrameDriver {
 private final class StreamDecoder {
   typealias Frame = (image: MediaFrame, observation: FrameObservation)
 
+  enum Result {
+    case frame(Frame)
+    /// A packet that gives no image.
+    case undecodable(FrameObservation)
+  }
+
   private var decoder: Decoder
   private var converter = FrameConverter(to: .yuv420p, isFullRange: false)
   /// The frames that the decoder has not returned yet, by the numbers of their packets.
   private var waiting: [Int64: FrameObservation] = [:]
+  /// The results to return next.
+  private var results: [Result] = []
   private var needsKeyFrame = true
   /// The number of the newest key frame that was found in the queue, and the number up to which the
   /// queue was searched.
@@ -208,18 +236,17 @@ private final class StreamDecoder {
     return number < newestKeyFrame
   }
 
-  /// Decodes a packet, whose image ``nextFrame()`` returns.
+  /// Decodes a packet, whose image ``next()`` returns.
   ///
   /// - Returns: False if the packet was left out, because a key frame must come first.
   func decode(_ packet: QueuedFrame, _ number: Int) throws(CallFailure) -> Bool {
     if needsKeyFrame {
       guard AnnexB.holdsKeyFrame(packet.bytes) else { return false }
       decoder.flush()
-      waiting = [:]
+      giveUp(before: .max)
       needsKeyFrame = false
     }
     waiting[Int64(number)] = packet.observation
-    // The image of a packet that cannot be decoded is missing.
     try tolerating { () throws(CallFailure) in
       try decoder.send(
         Packet(
@@ -229,20 +256,38 @@ private final class StreamDecoder {
     return true
   }
 
-  func nextFrame() throws(CallFailure) -> Frame? {
-    var found: MediaFrame?
-    try tolerating { () throws(CallFailure) in found = try decoder.nextFrame() }
-    guard let found, let number = found.pts, let observation = waiting[number] else { return nil }
-    // The decoder returns frames in order, so an older frame will not come any more.
-    waiting = waiting.filter { $0.key > number }
-    return (try converter.convert(found), observation)
+  /// The next decoded frame or undecodable packet, or nil if another packet is needed.
+  func next() throws(CallFailure) -> Result? {
+    if results.isEmpty { try readFrame() }
+    return results.isEmpty ? nil : results.removeFirst()
   }
 
-  /// The next frame after the last packet.
-  func lastFrame() throws(CallFailure) -> Frame? {
+  /// The next frame or undecodable packet after the last packet.
+  func last() throws(CallFailure) -> Result? {
     if !isFlushed { try tolerating { () throws(CallFailure) in try decoder.send(nil) } }
     isFlushed = true
-    return try nextFrame()
+    if let result = try next() { return result }
+    giveUp(before: .max)
+    return results.isEmpty ? nil : results.removeFirst()
+  }
+
+  private func readFrame() throws(CallFailure) {
+    var found: MediaFrame?
+    try tolerating { () throws(CallFailure) in found = try decoder.nextFrame() }
+    guard let found, let number = found.pts, let observation = waiting[number] else { return }
+    // The decoder returns frames in order, so an older frame will not come any more.
+    giveUp(before: number)
+    waiting[number] = nil
+    results.append(.frame((try converter.convert(found), observation)))
+  }
+
+  /// Reports the packets before a number whose images are missing.
+  private func giveUp(before number: Int64) {
+    let missing = waiting.filter { $0.key < number }
+    for (number, observation) in missing.sorted(by: { $0.key < $1.key }) {
+      waiting[number] = nil
+      results.append(.undecodable(observation))
+    }
   }
 
   /// Ignores the error of damaged data.
@@ -258,6 +303,7 @@ final class DecodingFeed: FrameSink {
   fileprivate init(_ stream: DecodingDriver.Stream) { self.stream = stream }
 
   func take(_ frame: inout DequeuedBuffer) -> StopReason? {
+    guard !stream.hasFailed.load(ordering: .acquiring) else { return nil }
     var observation = frame.observation
     if frame.isWhole {
       let packet = QueuedFrame(observation: observation, bytes: frame.bytes)
@@ -282,12 +328,14 @@ final class DecodingFeed: FrameSink {
 
   func hasSpace(for byteCount: Int) -> Bool {
     let packets = stream.packets
+    if stream.hasFailed.load(ordering: .acquiring) { return true }
     return packets.endNumber - packets.startNumber < Self.longestQueue
       && packets.hasSpace(for: byteCount)
   }
 
   func end(_ end: CaptureEnd) {
-    stream.error.withLock { $0 = end.error }
+    stream.end.withLock { $0 = end }
+    stream.isStopped.store(end.stopReason != .duration, ordering: .releasing)
     stream.packets.close()
   }
 }
