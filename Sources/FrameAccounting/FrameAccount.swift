@@ -52,7 +52,10 @@ package struct FrameAccount {
   private let switchedOn: @Sendable () -> Int64
   private var beginsWithStream: Bool
   private let trustsCounter: Bool
-  private let granted: Double
+  /// The frame duration that the driver granted, in microseconds.
+  private var granted: Double
+  /// Whether the driver granted several frame rates, one after another.
+  private var hasSeveralRates = false
   private var timeline: FrameTimeline
   private var open: Deque<FrameObservation> = []
   private var last: FrameObservation?
@@ -87,15 +90,19 @@ package struct FrameAccount {
   ) {
     (self.switchedOn, self.beginsWithStream) = (switchedOn, beginsWithStream)
     self.trustsCounter = trustsCounter
-    granted = frameRate.frameDuration.doubleValue * 1e6
+    granted = Self.period(of: frameRate)
     timeline = FrameTimeline(period: granted, trustsCounter: trustsCounter)
+  }
+
+  private static func period(of frameRate: FrameRate) -> Double {
+    frameRate.frameDuration.doubleValue * 1e6
   }
 
   /// The frame rate that the device delivered, including lost frames.
   ///
-  /// Nil for fewer than two frames.
+  /// Nil for fewer than two frames, and if the camera was set to another rate.
   package var measuredFrameRate: Rational? {
-    guard periodsBetween > 0 else { return nil }
+    guard periodsBetween > 0, !hasSeveralRates else { return nil }
     // The camera made no frames in its pauses, and lost none.
     let elapsed = microsecondsBetween - Int128(pausedBefore &+ timeline.pausedMicroseconds)
     return Rational(Int128(periodsBetween) * 1_000_000, over: elapsed).ifValid
@@ -188,6 +195,8 @@ package struct FrameAccount {
     microsecondsBetween += next.microsecondsBetween
     startTimeline()
     quantumBefore = next.quantumBefore ?? quantumBefore
+    hasSeveralRates = hasSeveralRates || next.hasSeveralRates || granted != next.granted
+    granted = next.granted
     pausedBefore &+= next.pausedBefore
     timeline = next.timeline
     (last, lastStep, periodsSinceLast) = (next.last, next.lastStep, next.periodsSinceLast)
@@ -212,6 +221,19 @@ package struct FrameAccount {
       ledger.expected += count
       add(.lostDevice, count, due: due(1, after: last))
     }
+    startTimeline()
+  }
+
+  /// Continues with the first frame of another stream of the camera, which may have another rate.
+  ///
+  /// The frames that were lost between the streams are entered with the old rate. The new stream counts
+  /// its frames anew.
+  package mutating func restart(with frame: FrameObservation, frameRate: FrameRate) {
+    close(End())
+    reconnect(atMicroseconds: frame.microseconds)
+    let period = Self.period(of: frameRate)
+    hasSeveralRates = hasSeveralRates || period != granted
+    granted = period
     startTimeline()
   }
 

@@ -9,11 +9,9 @@ package import OvercrankMediaCore
 /// A GIF is written by libavformat. A WebP encoder returns the whole file as one packet, in which
 /// this writer corrects the duration of the last frame.
 package struct AnimatedImageWriter: ~Copyable {
-  private let format: AnimatedImageFormat
   private let path: String
   /// The muxer of libavformat; nil for WebP.
-  private let context: UnsafeMutablePointer<AVFormatContext>?
-  private let scratch: UnsafeMutablePointer<AVPacket>
+  private var writer: FormatWriter?
   private var lastTime: Int64 = 0
   private var image: [UInt8] = []
 
@@ -23,91 +21,33 @@ package struct AnimatedImageWriter: ~Copyable {
   package init(
     path: String, format: AnimatedImageFormat, parameters: CodecParameters
   ) throws(CallFailure) {
-    guard let packet = av_packet_alloc() else {
-      throw CallFailure("create", path, code: CFFmpeg_ENOMEM)
-    }
-    var made: UnsafeMutablePointer<AVFormatContext>?
-    do throws(CallFailure) {
-      if format == .gif { try Self.open(&made, path, parameters) }
-    } catch {
-      if let made {
-        avio_closep(&made.pointee.pb)
-        avformat_free_context(made)
-      }
-      var gone: UnsafeMutablePointer<AVPacket>? = packet
-      av_packet_free(&gone)
-      throw error
-    }
-    self.format = format
     self.path = path
-    context = made
-    scratch = packet
-  }
-
-  private static func open(
-    _ made: inout UnsafeMutablePointer<AVFormatContext>?, _ path: String,
-    _ parameters: CodecParameters
-  ) throws(CallFailure) {
-    try CallFailure.check(
-      avformat_alloc_output_context2(&made, nil, "gif", path.systemPath), "create", path)
-    guard let context = made, let stream = avformat_new_stream(context, nil) else {
-      throw CallFailure("create", path, code: CFFmpeg_ENOMEM)
-    }
-    let result = LibAVLog.during {
-      avio_open(&context.pointee.pb, ("file:" + path).systemPath, AVIO_FLAG_WRITE)
-    }
-    try CallFailure.check(result: result, "create", path)
-    try CallFailure.check(
-      avcodec_parameters_copy(stream.pointee.codecpar, parameters.pointer), "create", path)
-    stream.pointee.codecpar.pointee.codec_tag = 0
-    stream.pointee.time_base = AVRational(num: 1, den: AnimatedImageFormat.gif.timescale)
-    try CallFailure.check(avformat_write_header(context, nil), "write the header of", path)
-  }
-
-  deinit {
-    if let context {
-      avio_closep(&context.pointee.pb)
-      avformat_free_context(context)
-    }
-    var gone: UnsafeMutablePointer<AVPacket>? = scratch
-    av_packet_free(&gone)
+    writer =
+      format == .gif
+      ? try FormatWriter(
+        path: path, muxer: "gif", parameters: parameters, timescale: format.timescale) : nil
   }
 
   /// Writes a packet whose frame appears at the time `ticks`, in ticks of the format.
   ///
   /// - Throws: `CallFailure` with the operation "write to".
   package mutating func write(_ packet: Packet, at ticks: Int64) throws(CallFailure) {
-    guard let context else {
-      image += packet.withBytes { [UInt8]($0) }
-      return
-    }
+    if writer == nil { return image += packet.withBytes { [UInt8]($0) } }
     lastTime = ticks
-    try CallFailure.check(av_packet_ref(scratch, packet.pointer), "write to", path)
-    defer { av_packet_unref(scratch) }
-    scratch.pointee.stream_index = 0
-    scratch.pointee.pts = ticks
-    scratch.pointee.dts = ticks
-    scratch.pointee.duration = 0
-    try CallFailure.check(av_write_frame(context, scratch), "write to", path)
+    try writer?.write(packet, at: ticks)
   }
 
   /// Completes the file, whose last frame is shown until `end`.
   ///
   /// - Throws: `CallFailure` with the operation "finish", "write to" or "close".
   package mutating func finish(at end: Int64) throws(CallFailure) {
-    guard let context else {
+    guard writer != nil else {
       WebPDurations.end(&image, at: end)
       let bytes = image
-      try RandomAccessFile(opening: path).write(bytes, at: 0)
-      return
+      return try RandomAccessFile(opening: path).write(bytes, at: 0)
     }
-    av_opt_set_int(context.pointee.priv_data, "final_delay", end - lastTime, 0)
-    try CallFailure.check(av_write_trailer(context), "finish", path)
-    avio_flush(context.pointee.pb)
-    if let io = context.pointee.pb, io.pointee.error < 0 {
-      throw CallFailure("write to", path, code: io.pointee.error)
-    }
-    try CallFailure.check(avio_closep(&context.pointee.pb), "close", path)
+    writer?.setOption("final_delay", to: end - lastTime)
+    try writer?.finish()
   }
 }
 

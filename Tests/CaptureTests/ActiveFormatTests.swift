@@ -147,7 +147,9 @@ private let streamOn: UInt = 0x4004_5612
     #expect(input.negotiatedFrameRate != FrameRate(60))
     let set = try input.setActiveVideoFrameDuration(MediaTime(1, over: 60))
     #expect(set == input.negotiatedFrameRate.frameDuration && input.format.id == format.id)
-    #expect(input.requestedFrameRate == FrameRate(60) && input.negotiatedFrameRate == FrameRate(60))
+    #expect(input.requestedFrameRate == FrameRate(60))
+    // The driver rounds the duration.
+    #expect(abs(input.negotiatedFrameRate.doubleValue - 60) < 1)
     #expect(session.isRunning)
     #expect(await output.frames.first { _ in true } != nil)
     await session.stopRunning()

@@ -122,4 +122,90 @@ struct CameraSwitchTests {
     #expect(session.isRunning == [.preset, .removalOfOutput, .stopOfOutput].contains(change))
     session.stopRunning()
   }
+
+  /// A change of a camera's mode during a take.
+  struct ModeChange: CustomTestStringConvertible {
+    let before: String
+    let after: String
+    /// Whether the take goes on in its file.
+    let goesOn: Bool
+    /// Whether the session runs before the take.
+    var isRunning = true
+
+    var testDescription: String { "\(before) to \(after), running: \(isRunning)" }
+  }
+
+  @Test(arguments: [
+    ModeChange(before: "640x480@240/mjpg", after: "640x480@120/mjpg", goesOn: true),
+    ModeChange(
+      before: "640x480@120/mjpg", after: "640x480@480/mjpg", goesOn: true, isRunning: false),
+    ModeChange(before: "640x480@240/mjpg", after: "640x480@240/yuyv", goesOn: false),
+    ModeChange(before: "640x480@240/mjpg", after: "1280x720@240/mjpg", goesOn: false),
+    ModeChange(
+      before: "640x480@240/mjpg", after: "1280x720@240/mjpg", goesOn: false, isRunning: false),
+  ])
+  func `A take goes on if only the frame rate changes`(change: ModeChange) throws {
+    let scratch = try Scratch()
+    let machine = try FakeVideoSystemCalls("any-mode mjpegbytes=4000")
+    machine.pace()
+    let (input, after) = try DeviceSystem.$calls.withValue(machine) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      let formats = try camera.formats()
+      func format(_ name: String) throws -> CaptureFormat {
+        try #require(formats.first { $0.id == name }, "\(formats.map(\.id))")
+      }
+      return (
+        try DeviceInput(device: camera, format: format(change.before)), try format(change.after)
+      )
+    }
+    let (before, name) = (input.negotiatedFrameRate, input.format.id)
+    let session = CaptureSession(input)
+    var settings = RecordingSettings(path: scratch.file("take.mov"))
+    settings.verifiesFrameRate = false
+    let movie = MovieFileOutput(settings: settings)
+    try session.addOutput(movie)
+    if change.isRunning { try session.startRunning() }
+    let failure = Mutex<String?>(nil)
+    let isChanged = Atomic(false)
+    var thread: BlockingThread?
+    var storedAtChange: Int64 = 0
+    let report = try movie.record { progress in
+      if progress.stored >= 20, thread == nil {
+        thread = try? BlockingThread {
+          do { try input.setActiveFormat(after) } catch { failure.withLock { $0 = "\(error)" } }
+          isChanged.store(true, ordering: .releasing)
+        }
+      }
+      if isChanged.load(ordering: .acquiring), storedAtChange == 0 {
+        storedAtChange = progress.stored
+      }
+      // Frames of the old stream may still wait in the queue.
+      if storedAtChange > 0, progress.stored >= storedAtChange + 200 { movie.stop() }
+    }
+    thread?.join()
+    #expect(failure.withLock { $0 } == nil)
+    #expect(report.stoppedBy == (change.goesOn ? .stopped : .reconfigured))
+    #expect(report.isPlayable && report.ledger.isBalanced && report.problem == nil)
+    #expect(report.negotiatedFrameRate == before && report.mode == name)
+    #expect(report.warnings.contains { $0.contains("was set to") } == change.goesOn)
+    let track = try #require(try Asset(path: report.path).videoTrack)
+    #expect(track.frameCount == Int(report.ledger.stored))
+    let times = try (0..<track.frameCount).map { try track.frames.time(ofFrame: Int64($0)) }
+    let steps = zip(times, times.dropFirst()).map { $1.seconds - $0.seconds }
+    let periods = [before, after.maxFrameRate].map { $0.frameDuration.doubleValue }
+    func isPeriod(_ step: Rational, _ number: Int) -> Bool {
+      abs(step.doubleValue / periods[number] - 1) < 0.05
+    }
+    let first = steps.prefix { isPeriod($0, 0) }.count
+    #expect(first >= 19 && change.goesOn == (first < steps.count))
+    if change.goesOn, first < steps.count {
+      // One longer step lies between the streams. The frames lost in it are counted.
+      let last = steps.reversed().prefix { isPeriod($0, 1) }.count
+      #expect(first + last + 1 == steps.count && last >= 19, "\(steps.map(\.doubleValue))")
+      #expect(report.gaps.count <= 1 && report.measuredFrameRate == nil)
+      let missing = Int64((steps[first].doubleValue / periods[0]).rounded()) - 1
+      #expect(abs(report.ledger.lostDevice - missing) <= 1)
+    }
+    session.stopRunning()
+  }
 }

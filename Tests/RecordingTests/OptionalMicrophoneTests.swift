@@ -107,7 +107,7 @@ struct OptionalMicrophoneTests {
     var camera = try ScriptedCamera(100)
     camera.base = MicrophoneScene.zero
     let microphone = ScriptedMicrophone(
-      [.samples(.max)], atNanoseconds: camera.base * 1_000, wave: MicrophoneScene.tone)
+      [.samples(4_800)], atNanoseconds: camera.base * 1_000, wave: MicrophoneScene.tone)
     let session = CaptureSession(
       MicrophoneInput(
         device: try CaptureDevice.named("synthetic"), driver: microphone, isOptional: true))

@@ -49,6 +49,16 @@ package protocol FrameOutput: CaptureOutput {
 
   /// Called with the session when the output joins it, and with nil when the output was removed.
   func didJoin(_ session: CaptureSession?)
+
+  /// Called before the session stops a connected camera to set it to another mode.
+  func willChangeMode()
+
+  /// Called after ``willChangeMode()``, when the camera runs in the new mode or, if that failed, as
+  /// before.
+  func didChangeMode()
+
+  /// Blocks until the output has stored the frames that it received, after the session has stopped.
+  func waitUntilFinished()
 }
 
 extension FrameOutput {
@@ -56,6 +66,9 @@ extension FrameOutput {
     for connection: CaptureConnection, from camera: DeviceInput
   ) throws(MediaError) -> (any FrameSink)? { nil }
   package var decodesFrames: Bool { false }
+  package func willChangeMode() {}
+  package func didChangeMode() {}
+  package func waitUntilFinished() {}
   package var takesAudioBlocks: Bool { false }
   package var isPreview: Bool { false }
   package func canTransform(_ format: FormatDescription) -> Bool { true }

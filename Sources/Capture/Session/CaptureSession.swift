@@ -564,9 +564,7 @@ public final class CaptureSession: Sendable {
   ) throws(MediaError) {
     try input.openIfClosed()
     guard let first = try attempt(input, in: graph, control) else { return }
-    // If the stream ran before something else failed, the control is stopped and cannot be used again.
-    let canRetry = !input.isOptional && control.requestedStop == nil
-    let optional = canRetry ? stopOptionalInputs() : []
+    let optional = input.isOptional ? [] : stopOptionalInputs()
     let failure = optional.isEmpty ? first : try attempt(input, in: graph, control)
     guard let failure else {
       for input in optional { omit(input, because: first.error) }
@@ -599,6 +597,8 @@ public final class CaptureSession: Sendable {
   private func attempt(
     _ input: any CapturingInput, in graph: SessionGraph, _ control: CaptureControl
   ) throws(MediaError) -> (capture: any InputCapture, error: MediaError)? {
+    // A stream that the session restarts is stopped by a control of its own.
+    let control = CaptureControl(following: control)
     let capture = try input.makeCapture(
       into: graph.connections(from: input), control: control
     ) { [weak core] end in core?.session.didEnd(input, end) }
@@ -723,6 +723,10 @@ public final class CaptureSession: Sendable {
     guard isWanted || !changes.isEmpty else { return graph.keepModes() }
     beginChange()
     defer { endChange() }
+    let outputs = changes.flatMap { graph.connections(from: $0.input) }
+      .compactMap { $0.output as? any FrameOutput }
+    for output in outputs { output.willChangeMode() }
+    defer { for output in outputs { output.didChangeMode() } }
     do throws(MediaError) {
       for change in changes { try set(change.input, to: change.after) }
       let new = graph.inputs.filter { input in !before.inputs.contains { $0 === input } }
@@ -1078,8 +1082,8 @@ public enum SessionEvent: Hashable, Sendable {
   case interruptionEnded(CaptureDevice, InterruptionReason)
   /// The camera was set to another mode by `DeviceInput.setActiveFormat(_:frameRate:)` or a preset.
   ///
-  /// If it was running, it was stopped, and runs again. The frames that it did not capture meanwhile
-  /// are in no ledger, unless a recording waits for its camera.
+  /// If it was running, it was stopped, and runs again. A recording that goes on counts the frames that
+  /// were not captured meanwhile as lost in the device.
   case activeFormatDidChange(CaptureDevice, CaptureFormat)
   /// An optional input was removed because it, or another input beside it, could not start.
   case didOmitInput(OmittedInput)

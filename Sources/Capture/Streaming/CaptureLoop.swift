@@ -87,6 +87,12 @@ package final class CaptureControl: Sendable {
   /// Creates the control of a capture that stops at the latest with another one.
   init(following parent: CaptureControl) { self.parent = parent }
 
+  /// Sets the start time of the stream, also for the control that this one follows.
+  package func didSwitchOn(atMicroseconds time: Int64) {
+    switchedOn.store(time, ordering: .relaxed)
+    parent?.didSwitchOn(atMicroseconds: time)
+  }
+
   /// Stops the capture within 0.1 s.
   ///
   /// If it is called several times, the first reason counts.
@@ -133,7 +139,7 @@ struct CaptureLoop: CaptureWork {
   ///
   /// - Throws: `MediaError` from the driver. The sinks have not ended then.
   mutating func start() throws(MediaError) {
-    control.switchedOn.store(observer.lastArrival, ordering: .relaxed)
+    control.didSwitchOn(atMicroseconds: observer.lastArrival)
     try pool.start()
   }
 

@@ -20,6 +20,12 @@ package enum MovieContainer: String, Sendable {
     }
   }
 
+  /// The container of a file with this path that this library records: MP4 also for `.m4a`, and MOV for
+  /// an unknown extension.
+  package init(recording path: String) {
+    self = path.fileExtension == "m4a" ? .mp4 : Self(path: path) ?? .mov
+  }
+
   /// The container that a major brand identifies.
   package init(brand: String?) { self = brand.map { $0 != "qt  " } ?? false ? .mp4 : .mov }
 }

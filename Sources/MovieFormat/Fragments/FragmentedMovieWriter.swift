@@ -88,7 +88,7 @@ package struct FragmentedMovieWriter: ~Copyable {
   /// - Parameters:
   ///   - open: The file. Nothing else may write to it.
   ///   - index: The container and the tags.
-  ///   - tracks: The tracks; the first one is video. Only the first one of each kind is enabled, so that
+  ///   - tracks: The tracks; the first one is video, unless the file has audio alone. Only the first one of each kind is enabled, so that
   ///     players do not play several at once.
   ///   - layout: The length and the capacity of fragments.
   ///   - reservesSpace: Whether disk space is reserved beyond the end of the file.
@@ -163,7 +163,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     tracks[track].lastTicks = ticks
     journal.hold(sample)
     // The record of a video sample is written later, together with the record of its frame.
-    if track != 0 { try flush() }
+    if tracks[track].description.kind != .video { try flush() }
     disk.note(writtenBytes: byteCount)
   }
 

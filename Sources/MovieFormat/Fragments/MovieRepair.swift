@@ -23,6 +23,8 @@ package struct MovieRepair {
   package let leadIn: Int
   /// All frames that have a record, including frames that cannot be read.
   package let frames: [FrameObservation]
+  /// Whether each sample of the first track has a frame record, as video has.
+  private let hasFrameRecords: Bool
   /// All attached data that has a record, also after a damaged sample.
   let attachments: [StoredSample]
 
@@ -37,6 +39,7 @@ package struct MovieRepair {
     fragments = RecordedFragments(in: file, from: first).fragments
     frames = fragments.flatMap(\.frames)
     attachments = fragments.flatMap(\.attachments)
+    hasFrameRecords = Self.startsWithVideo(file)
     let end = fragments.last?.mediaEnd ?? first
     var isReadable = true
     for fragment in fragments {
@@ -61,6 +64,16 @@ package struct MovieRepair {
     fragments.contains { $0.samples.contains { $0.presentationOffset != 0 } }
   }
 
+  /// Whether the first track is video; true if the index cannot be read.
+  private static func startsWithVideo(_ file: borrowing MovieBoxes) -> Bool {
+    guard let head = file.boxes().first(where: { $0.type == BoxType.movie }),
+      let bytes = file.bytes(of: head), bytes.count > 8
+    else { return true }
+    let track = Box.list(in: bytes, from: 8, to: bytes.count)
+      .first { $0.type == BoxType.track }.flatMap { MovieTrack($0, in: bytes) }
+    return track?.kind != .audio
+  }
+
   private static func frameCount(in fragment: RecordedFragment) -> Int64 {
     Int64(fragment.samples.count { $0.track == 0 })
   }
@@ -80,7 +93,7 @@ package struct MovieRepair {
     for index in fragments.indices {
       for (offset, sample) in fragments[index].samples.enumerated() {
         // A video frame that has no frame record is dropped, because its capture time is unknown.
-        if sample.track == 0 { taken -= 1 }
+        if sample.track == 0, hasFrameRecords { taken -= 1 }
         guard taken >= 0, sample.end <= synced || Self.isWhole(sample, file) else {
           hasUnclaimed = taken < 0
           fragments[index].samples.removeSubrange(offset...)

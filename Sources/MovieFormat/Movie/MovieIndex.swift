@@ -24,6 +24,9 @@ package struct MovieIndex: Sendable {
   /// The chapter list: titles and starts, in microseconds, in ascending order.
   package var chapterList: [(title: String, start: Int64)] = []
 
+  /// Whether players of music should know an MP4 file as theirs (`M4A `).
+  package var isAudioFile = false
+
   package init(_ container: MovieContainer, timescale: Int32) {
     (self.container, self.timescale) = (container, timescale)
   }
@@ -86,6 +89,7 @@ extension MovieIndex {
       brands = ["qt  "]
     } else {
       brands = isFragmented ? ["iso5", "iso6"] : ["isom"]
+      if isAudioFile { brands.insert("M4A ", at: 0) }
       if types.contains(0x6176_3031) { brands.append("av01") }
       let dolby: Set<UInt32> = [0x6163_2D33, 0x6563_2D33, 0x6D6C_7061]  // ac-3, ec-3, mlpa
       let dolbyVision: [UInt32] = [0x6476_6343, 0x6476_7643]  // dvcC, dvvC

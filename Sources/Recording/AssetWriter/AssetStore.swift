@@ -68,12 +68,12 @@ final class AssetStore: Sendable {
   ///   - path: The path of the file.
   ///   - overwrites: Whether an existing file may be replaced.
   ///   - metadata: Tags of the file.
-  ///   - inputs: The inputs in the order of their tracks, the first of which is a video input.
-  ///   - frameRate: The frame rate of the first input.
+  ///   - inputs: The inputs in the order of their tracks, those of video first.
+  ///   - frameRate: The frame rate of the first input; nil for audio alone.
   /// - Throws: `MediaError` if the file cannot be created or the queues' memory is unavailable.
   init(
     creating path: String, overwrites: Bool, metadata: [String: String],
-    for inputs: [AssetWriterInput], frameRate: FrameRate
+    for inputs: [AssetWriterInput], frameRate: FrameRate?
   ) throws(MediaError) {
     self.path = path
     self.inputs = inputs
@@ -270,7 +270,7 @@ final class AssetStore: Sendable {
       let (outcome, count) = try isStoring.withLock { (_) throws(CallFailure) in
         let outcome = try output.writer?.store(bytes, observation, track: input)
         if outcome == .taken { output.file?.dropReplaced() }
-        return (outcome, output.writer?.storedFrameCount ?? 0)
+        return (outcome, output.writer?.storedCount(of: .video) ?? 0)
       }
       guard outcome == .taken else { return damage }
       state.withLock { $0.storedCount = count }
@@ -317,21 +317,26 @@ extension AssetStore {
     guard var writer = output.writer.take(), var file = output.file.take() else { return nil }
     do throws(CallFailure) {
       try writer.finish()
-      let count = writer.storedFrameCount
+      let count = writer.storedCount(of: .video)
       state.withLock { $0.storedCount = count }
-      guard count > 0 else {
+      // A movie needs a frame, and a file of audio alone a block of samples.
+      let mediaType = inputs.first?.mediaType ?? .video
+      guard writer.storedCount(of: mediaType) > 0 else {
         file.discard()
         return MediaError(
-          .nothingStored, "no frame was appended to \(path)", recovery: "append frames first")
+          .nothingStored, "nothing was appended to \(path)", recovery: "append samples first")
       }
       file.prepareToFinish()
-      let counts = try RecordedMovie(file.file).finish(
-        ends: writer.endTicks.map { .at($0) }, metadata: tags())
+      var readable = writer.storedCounts
+      if AssetFileType(path: path) != .wave {
+        readable = try RecordedMovie(file.file).finish(
+          ends: writer.endTicks.map { .at($0) }, metadata: tags())
+      }
       guard file.hasItsName else { return MediaError(replacing: file.file) }
-      let readable = zip(counts, inputs).reduce(0) { $0 + ($1.1.mediaType == .video ? $1.0 : 0) }
+      let (found, stored) = (readable.reduce(0, +), writer.storedCounts.reduce(0, +))
       let fault =
-        readable != count
-        ? "only \(readable) of \(count) frames of \(path) could be read back"
+        readable != writer.storedCounts
+        ? "only \(found) of \(stored) samples of \(path) could be read back"
         : RecordedMovie.canOpen(file.file) ? nil : "\(path) could not be opened again"
       return fault.map {
         MediaError(.writeFailed, $0, recovery: "check the disk, and write the file again")
@@ -363,7 +368,7 @@ extension AssetStore {
   }
 }
 
-/// Writes the samples of an ``AssetWriter``'s inputs to one fragmented movie.
+/// Writes the samples of an ``AssetWriter``'s inputs to one fragmented movie, or a WAV file.
 ///
 /// The file contains the samples in the order of their arrival.
 struct AssetMovieWriter: ~Copyable {
@@ -371,16 +376,17 @@ struct AssetMovieWriter: ~Copyable {
   private let tracks: [any AssetWriterTrack]
   private let makeMetadata: () -> [String: String]
   private var movie: FragmentedMovieWriter?
+  private var wave: FormatWriter?
   /// The source time that becomes time zero of the file, in microseconds.
   ///
   /// Nil until it is set, at the latest by the first stored sample.
   private var zero: Int64?
   /// Frames of the first track that arrived before the header of the file was written.
   private var early: [FrameObservation] = []
-  /// The number of video frames stored in the file so far.
-  private(set) var storedFrameCount: Int64 = 0
+  /// The number of samples of each track stored in the file so far.
+  private(set) var storedCounts: [Int64]
 
-  /// Creates a writer; the first of its tracks must be a video track.
+  /// Creates a writer; video tracks must come first.
   init(
     into file: OpenFile, tracks: [any AssetWriterTrack],
     makeMetadata: @escaping () -> [String: String]
@@ -388,6 +394,14 @@ struct AssetMovieWriter: ~Copyable {
     self.file = file
     self.tracks = tracks
     self.makeMetadata = makeMetadata
+    storedCounts = tracks.map { _ in 0 }
+  }
+
+  /// The number of video frames or audio packets stored in the file so far.
+  func storedCount(of mediaType: MediaType) -> Int64 {
+    tracks.indices.reduce(0) {
+      $0 + ((tracks[$1] is VideoAssetTrack) == (mediaType == .video) ? storedCounts[$1] : 0)
+    }
   }
 
   /// Sets the source time that becomes time zero of the file.
@@ -407,7 +421,7 @@ struct AssetMovieWriter: ~Copyable {
       try write(bytes, track: track, ticks: ticks, duration: duration, isKeyFrame: isKeyFrame)
     }
     if outcome == .taken { self.zero = zero }
-    if track == 0 {
+    if track == 0, tracks[0] is VideoAssetTrack {
       var frame = observation
       frame.outcome = outcome
       try note(frame)
@@ -436,7 +450,10 @@ struct AssetMovieWriter: ~Copyable {
         }
       } catch { failure = failure ?? error }
     }
-    do throws(CallFailure) { try movie?.finish() } catch { failure = failure ?? error }
+    do throws(CallFailure) {
+      try movie?.finish()
+      try wave?.finish()
+    } catch { failure = failure ?? error }
     if let failure { throw failure }
   }
 
@@ -446,18 +463,27 @@ struct AssetMovieWriter: ~Copyable {
   private mutating func write(
     _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64, duration: Int64, isKeyFrame: Bool
   ) throws(CallFailure) {
-    if movie == nil { try writeHead(bytes, track: track) }
-    try movie?.append(
-      bytes, track: track, ticks: ticks, duration: duration, isKeyFrame: isKeyFrame)
-    if tracks[track] is VideoAssetTrack { storedFrameCount += 1 }
+    if let samples = tracks[track] as? SampleAssetTrack, AssetFileType(path: file.path) == .wave {
+      if wave == nil { wave = try samples.makeWave(path: file.path, metadata: makeMetadata()) }
+      try wave?.write(
+        Packet(
+          copying: bytes, pts: ticks, dts: ticks, duration: duration, isKeyFrame: true),
+        at: ticks, duration: duration)
+    } else {
+      if movie == nil { try writeHead(bytes, track: track) }
+      try movie?.append(
+        bytes, track: track, ticks: ticks, duration: duration, isKeyFrame: isKeyFrame)
+    }
+    storedCounts[track] += 1
   }
 
   /// Writes the header of the file, when the first sample has arrived.
   private mutating func writeHead(
     _ bytes: UnsafeRawBufferPointer, track: Int
   ) throws(CallFailure) {
-    var head = MovieIndex(MovieContainer(path: file.path) ?? .mov, timescale: 1_000_000)
+    var head = MovieIndex(MovieContainer(recording: file.path), timescale: 1_000_000)
     head.tags = makeMetadata()
+    head.isAudioFile = AssetFileType(path: file.path) == .audioMovie
     var heads: [FragmentedMovieWriter.Track] = []
     for index in tracks.indices {
       heads.append(try tracks[index].head(of: file.path, index == track ? bytes : nil))
@@ -466,7 +492,8 @@ struct AssetMovieWriter: ~Copyable {
     let samples = tracks.reduce(0) { $0 + $1.samplesPerSecond / 4 + 8 }
     movie = try FragmentedMovieWriter(
       file, index: head, tracks: heads,
-      layout: FragmentedMovieWriter.Layout(fragmentTicks: 150_000, samplesPerFragment: samples))
+      layout: FragmentedMovieWriter.Layout(
+        fragmentTicks: tracks[0].ticks(atMicroseconds: 150_000), samplesPerFragment: samples))
     for frame in early { try movie?.note(frame) }
     early = []
   }

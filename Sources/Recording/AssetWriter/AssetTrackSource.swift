@@ -146,7 +146,7 @@ enum AssetTrackSource: Sendable {
 
   /// Throws an error if the container of the file does not support this track.
   func check(container path: String) throws(MediaError) {
-    guard MovieContainer(path: path) == .mp4 else { return }
+    guard MovieContainer(recording: path) == .mp4 else { return }
     switch self {
     case .video(let video): _ = try video.plan.checked(in: path)
     case .samples(_, let codec) where codec.isUncompressed:

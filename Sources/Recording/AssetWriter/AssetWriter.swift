@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import OvercrankLinuxSystem
 public import OvercrankMediaCore
 import Synchronization
 
-/// Writes frames and audio that the program supplies to a movie file.
+/// Writes frames and audio that the program supplies to a movie or audio file.
 ///
 /// The file is written in fragments, so it is playable while it grows, even if the process is
 /// killed. `finishWriting()` converts it to a plain movie.
@@ -21,6 +22,9 @@ import Synchronization
 ///
 /// A writer with several inputs interleaves their samples by time. The file contains the video
 /// tracks first and then the audio tracks, each in the order in which the inputs were added.
+///
+/// Audio alone can be written to every container. A `.wav` file holds one input of PCM samples; until it
+/// is finished, its header does not state its length, and readers take all samples up to its end.
 ///
 /// Call `finishWriting()` or ``cancelWriting()`` at the end. If the writer is released before that,
 /// it removes its file.
@@ -59,8 +63,8 @@ public final class AssetWriter: Sendable {
   /// Does not touch the disk.
   ///
   /// - Parameters:
-  ///   - path: The path of the file. The container is MP4 for the extensions `.mp4` and `.m4v`,
-  ///     otherwise MOV.
+  ///   - path: The path of the file. The container is MP4 for the extensions `.mp4` and `.m4v`, MP4
+  ///     with audio alone for `.m4a`, WAV for `.wav`, and otherwise MOV.
   ///   - overwrites: Whether an existing file may be replaced.
   ///   - metadata: Tags of the file, such as `title`.
   public init(path: String, overwrites: Bool = false, metadata: [String: String] = [:]) {
@@ -78,6 +82,8 @@ public final class AssetWriter: Sendable {
   public var error: MediaError? { store?.error }
 
   /// The total number of frames stored so far from all video inputs.
+  ///
+  /// Zero without video inputs.
   public var storedFrameCount: Int64 { store?.storedCount ?? 0 }
 
   private var store: AssetStore? { state.withLock { $0.store } }
@@ -108,13 +114,14 @@ public final class AssetWriter: Sendable {
   ///
   /// - Throws: `MediaError` if the file cannot be created; `.codecRefused` if the container does
   ///   not support an input, or the headers of an H.264 input are unknown and there are other
-  ///   inputs; `.wrongState` without a video input, or if writing has started.
+  ///   inputs; `.wrongState` without an input, or if writing has started.
   public func startWriting() throws(MediaError) {
     try state.withLock { (state) throws(MediaError) in
       let order = Self.trackOrder(of: state.inputs)
-      guard state.store == nil, let first = order.first, let frameRate = first.frameRate else {
-        throw .wrongState("\(path) has no video input, or writing has already started")
+      guard state.store == nil, let first = order.first else {
+        throw .wrongState("\(path) has no input, or writing has already started")
       }
+      try AssetFileType(path: path).check(order, for: path)
       for input in order {
         try input.source.check(container: path)
         guard order.count == 1 || input.source.hasKnownHeaders else {
@@ -125,7 +132,7 @@ public final class AssetWriter: Sendable {
       }
       state.store = try AssetStore(
         creating: path, overwrites: overwrites, metadata: metadata, for: order,
-        frameRate: frameRate)
+        frameRate: first.frameRate)
       for (index, input) in order.enumerated() { input.move(to: index) }
     }
   }
@@ -192,6 +199,47 @@ public final class AssetWriter: Sendable {
   ) throws(MediaError) {
     guard let store else { throw .wrongState("writing \(path) has not started") }
     try store.append(bytes, at: time, input: input)
+  }
+}
+
+/// The type of file that an asset writer creates, according to the extension.
+enum AssetFileType {
+  case movie, audioMovie, wave
+
+  init(path: String) {
+    self =
+      switch path.fileExtension {
+      case "m4a": .audioMovie
+      case "wav": .wave
+      default: .movie
+      }
+  }
+
+  /// The PCM codecs that a WAV file can store.
+  private static let waveCodecs: Set<String> = [
+    "pcm", "pcm_s16le", "pcm_s24le", "pcm_s32le", "pcm_f32le", "pcm_f64le", "pcm_u8",
+  ]
+
+  /// Throws an error if the file cannot hold these inputs.
+  fileprivate func check(_ inputs: [AssetWriterInput], for path: String) throws(MediaError) {
+    let isPossible =
+      switch self {
+      case .movie: true
+      case .audioMovie: inputs.allSatisfy { $0.mediaType == .audio }
+      case .wave:
+        if inputs.count == 1, case .samples(_, let codec) = inputs[0].source {
+          Self.waveCodecs.contains(codec.rawValue)
+        } else {
+          false
+        }
+      }
+    guard isPossible else {
+      throw MediaError(
+        .codecRefused,
+        self == .wave
+          ? "\(path) holds one input of PCM samples only" : "\(path) holds audio only",
+        recovery: "write a .mov file")
+    }
   }
 }
 

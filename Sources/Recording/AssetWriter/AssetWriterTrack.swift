@@ -80,7 +80,7 @@ final class VideoAssetTrack: AssetWriterTrack {
     }
     return try FragmentedMovieWriter.Track(
       TrackMuxer.Format(
-        parameters, in: MovieContainer(path: path) ?? .mov, timescale: 1_000_000),
+        parameters, in: MovieContainer(recording: path), timescale: 1_000_000),
       first: FirstSample(ticks: 0), packet: Packet(copying: bytes.map(Array.init) ?? placeholder),
       path: path)
   }
@@ -148,6 +148,13 @@ final class SampleAssetTrack: AssetWriterTrack {
     of path: String, _ bytes: UnsafeRawBufferPointer?
   ) throws(CallFailure) -> FragmentedMovieWriter.Track {
     try blocks.head(of: path)
+  }
+
+  /// Creates a WAV file for the track, whose header has 64-bit sizes if it needs them (`RF64`).
+  func makeWave(path: String, metadata: [String: String]) throws(CallFailure) -> FormatWriter {
+    try FormatWriter(
+      path: path, muxer: "wav", parameters: blocks.parameters,
+      timescale: Int32(clamping: format.sampleRate), options: ["rf64": "auto"], metadata: metadata)
   }
 
   func take(
@@ -225,7 +232,7 @@ final class PacketAssetTrack: AssetWriterTrack {
   ) throws(CallFailure) -> FragmentedMovieWriter.Track {
     try FragmentedMovieWriter.Track(
       TrackMuxer.Format(
-        CodecParameters(packets), in: MovieContainer(path: path) ?? .mov,
+        CodecParameters(packets), in: MovieContainer(recording: path),
         timescale: Int32(clamping: packets.sampleRate)),
       first: FirstSample(ticks: 0),
       packet: Packet(copying: bytes.map(Array.init) ?? Array(repeating: 0, count: 16)), path: path)

@@ -72,7 +72,7 @@ struct TakeAudio: Sendable {
   ) -> MediaError? {
     guard let format = connection.audioFormat else { return nil }
     // Without a codec in the settings, a file that may contain PCM stores every format.
-    let fallsBack = settings.audioCodec == nil && MovieContainer(path: settings.path) != .mp4
+    let fallsBack = settings.audioCodec == nil && MovieContainer(recording: settings.path) != .mp4
     let codec = settings.audioCodec ?? .aac
     guard !fallsBack, !suits(codec, format.sampleRate, format.channelCount) else { return nil }
     return MediaError(

@@ -62,6 +62,9 @@ struct TakeAudioEncoder: ~Copyable {
     recent = rest
   }
 
+  /// The codec parameters of the packets.
+  var parameters: CodecParameters { encoder.parameters }
+
   /// The description of the track for the file.
   ///
   /// - Throws: `CallFailure` if the file's container does not support the codec.
@@ -70,7 +73,7 @@ struct TakeAudioEncoder: ~Copyable {
     // The description needs no audio data, but the muxer requires a packet with one sample.
     return try FragmentedMovieWriter.Track(
       TrackMuxer.Format(
-        parameters, in: MovieContainer(path: path) ?? .mov, timescale: Int32(clamping: sampleRate)),
+        parameters, in: MovieContainer(recording: path), timescale: Int32(clamping: sampleRate)),
       first: FirstSample(ticks: Int64(-parameters.initialPadding)),
       packet: Packet(copying: [UInt8](repeating: 0, count: 8 * rest.count)), path: path)
   }

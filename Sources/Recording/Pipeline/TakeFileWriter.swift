@@ -60,11 +60,13 @@ struct TakeFileWriter: ~Copyable {
   private var limits: FileLimits
   /// The first error of the disk or the encoder, after which nothing is stored.
   private var failure: CallFailure?
-  /// The format of the frames, and their rate.
+  /// The format of the frames, and the mode of the camera at the start of the file.
   ///
-  /// The camera may get another format while the last frames of the old one still wait.
+  /// The camera may get another mode while the last frames of the old one still wait.
   private let delivery: FrameDelivery
-  private let frameRate: FrameRate
+  private let mode: TakeConfiguration.Mode
+  /// The frame rate of another stream of the camera, whose first frame is stored next.
+  private var nextFrameRate: FrameRate?
   /// The reason why a limit ended the take, and the first frame after the limit.
   private var limit: (reason: StopReason, next: FrameObservation)?
   /// The final state of the capture when the file was closed, or nil while the file is open.
@@ -85,10 +87,10 @@ struct TakeFileWriter: ~Copyable {
     self.configuration = configuration
     self.file = file
     self.unflushedFrames = unflushedFrames
+    mode = configuration.mode
     timeline = TakeTimeline(
-      configuration.makeAccount(), frameRate: configuration.input.negotiatedFrameRate)
+      configuration.makeAccount(), frameRate: mode.negotiatedFrameRate)
     delivery = configuration.input.delivery
-    frameRate = configuration.input.negotiatedFrameRate
     values = earlier?.values ?? PendingValues()
     earlierAudio = earlier?.audio
     limits = FileLimits(
@@ -154,6 +156,9 @@ struct TakeFileWriter: ~Copyable {
   /// Marks a trigger with a chapter of the file.
   mutating func mark(_ trigger: CaptureTrigger) { markedTriggers.append(trigger) }
 
+  /// Continues with another stream of the camera, of the same frames at another rate.
+  mutating func startStream(frameRate: FrameRate) { nextFrameRate = frameRate }
+
   /// Stores a frame.
   ///
   /// If the frame was dropped before it reached the writer, only records its outcome.
@@ -196,6 +201,9 @@ struct TakeFileWriter: ~Copyable {
   private mutating func enter(_ frame: QueuedFrame) throws(CallFailure) -> FrameOutcome {
     let observation = frame.observation
     var outcome = observation.outcome
+    if let frameRate = nextFrameRate.take() {
+      timeline.restart(with: observation, frameRate: frameRate)
+    }
     if outcome == .paused {
       timeline.pause(at: observation)
     } else if timeline.account.clock.isPaused {
@@ -283,7 +291,7 @@ struct TakeFileWriter: ~Copyable {
   }
 
   private func makePipeline() throws(CallFailure) -> any VideoPipeline {
-    try plan.makePipeline(for: delivery, frameRate: frameRate)
+    try plan.makePipeline(for: delivery, frameRate: mode.negotiatedFrameRate)
   }
 
   /// Stores the lead-in: the frames from the last key frame up to the take's first frame, which
@@ -361,9 +369,9 @@ struct TakeFileWriter: ~Copyable {
     let (ticks, time) = (sample.decodeTime, sample.time)
     let packet = try Packet(
       copying: image, pts: time, dts: ticks, duration: 1, isKeyFrame: true)
-    var index = MovieIndex(MovieContainer(path: path) ?? .mov, timescale: 1_000_000)
+    var index = MovieIndex(MovieContainer(recording: path), timescale: 1_000_000)
     index.tags = configuration.tags(
-      first, leadIn: plannedLeadIn, frameRate: frameRate, gaps: nil)
+      first, leadIn: plannedLeadIn, frameRate: mode.negotiatedFrameRate, gaps: nil)
     var video = TrackMuxer.Format(parameters, in: index.container, timescale: 1_000_000)
     if let geometry = configuration.geometry {
       video.displayMatrix = geometry.rotation.displayMatrix(
@@ -405,7 +413,7 @@ struct TakeFileWriter: ~Copyable {
   /// lost, together at most 0.25 s.
   private var layout: FragmentedMovieWriter.Layout {
     // A camera may exceed its nominal rate, so a fragment has space for more frames than expected.
-    let frames = Int(min(frameRate.doubleValue, 10_000) / 4)
+    let frames = Int(min(mode.negotiatedFrameRate.doubleValue, 10_000) / 4)
     let blocks = configuration.audio.map {
       TakeAudioEncoder.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8
     }
@@ -492,7 +500,8 @@ struct TakeFileWriter: ~Copyable {
     let end = end ?? CaptureEnd()
     if storedCount > 0 {
       let recorded = FinishedFile(
-        configuration: configuration, timeline: timeline, video: video, audio: audioTrack?.account,
+        configuration: configuration, mode: mode, timeline: timeline, video: video,
+        audio: audioTrack?.account,
         audioSampleCount: audioTrack?.sampleCount ?? 0, leadInCount: leadInCount,
         cleanAperture: cleanAperture, hasOtherZoom: hasOtherZoom, markedTriggers: markedTriggers)
       let report = recorded.report(end, failure, verification, of: &file)

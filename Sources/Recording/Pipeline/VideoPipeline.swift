@@ -96,7 +96,7 @@ enum VideoPipelinePlan: Equatable {
   /// Returns this plan, or throws an error if the container of the file name does not support its
   /// codec.
   func checked(in path: String) throws(MediaError) -> VideoPipelinePlan {
-    guard MovieContainer(path: path) != .mp4 || Self.storableInMP4.contains(codec) else {
+    guard MovieContainer(recording: path) != .mp4 || Self.storableInMP4.contains(codec) else {
       throw Self.refusal(of: codec.rawValue, in: path)
     }
     return self

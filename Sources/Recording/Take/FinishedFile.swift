@@ -13,6 +13,8 @@ import OvercrankMovieFormat
 /// Converts the file to a plain movie, and creates its report.
 struct FinishedFile {
   let configuration: TakeConfiguration
+  /// The camera's mode at the start of the file.
+  let mode: TakeConfiguration.Mode
   let timeline: TakeTimeline
   let video: RecordedVideo?
   let audio: RecordedAudio?
@@ -37,10 +39,10 @@ struct FinishedFile {
     of file: inout MovieFile
   ) -> RecordingReport {
     var report = RecordingReport(
-      requestedFrameRate: input.requestedFrameRate,
-      negotiatedFrameRate: input.negotiatedFrameRate)
+      requestedFrameRate: mode.requestedFrameRate,
+      negotiatedFrameRate: mode.negotiatedFrameRate)
     report.path = path
-    report.mode = input.modeName
+    report.mode = mode.name
     report.ledger = account.ledger
     report.gaps = account.gaps
     report.pauses = timeline.pauses
@@ -56,6 +58,11 @@ struct FinishedFile {
     report.frameRateVerification = verification
     report.audio = audio
     noteZoom(&report)
+    for change in timeline.rateChanges {
+      report.warnings.append(
+        "the camera was set to \(change.frameRate.doubleValue) fps at \(change.time.displayText) s; the "
+          + "file states the first rate")
+    }
     if input.device.kind == .v4l2 { judgeRate(&report) }
     // The writer may have accepted frames that the encoder or the file never stored.
     report.keep(first: timeline.storedCount, of: timeline.storedMicroseconds)
@@ -114,7 +121,10 @@ struct FinishedFile {
     measurement.frameRate = account.measuredFrameRate
     measurement.ledger = account.ledger
     measurement.timestampQuantum = account.timestampQuantum
-    if account.ledger.expected > 10 { report.rateCause = input.judge(measurement).cause }
+    // The camera may have been set to another mode since then.
+    if account.ledger.expected > 10, input.modeName == mode.name, timeline.rateChanges.isEmpty {
+      report.rateCause = input.judge(measurement).cause
+    }
     let names = input.unrestoredControls
     guard !names.isEmpty else { return }
     report.warnings.append(
@@ -179,7 +189,7 @@ struct FinishedFile {
   /// The capture rate for the file's tags: the negotiated rate, or the measured rate if the device
   /// missed the negotiated one.
   private func taggedRate(_ report: inout RecordingReport) -> FrameRate {
-    let granted = input.negotiatedFrameRate
+    let granted = mode.negotiatedFrameRate
     guard let measured = report.measuredFrameRate, report.ledger.expected > 10,
       abs(measured.doubleValue / granted.doubleValue - 1) > 0.01,
       let rate = Self.storable(measured)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Logging
 public import OvercrankCapture
 import OvercrankDeviceDiscovery
@@ -39,7 +40,7 @@ public final class MovieFileOutput: FrameOutput {
     var takesPaths = false
     /// Whether a take was requested but has not begun.
     var isStarting = false
-    /// The sinks of a take that waits for a lost camera, or nil for any other take.
+    /// The sinks of a take that may go on after its camera was restarted, or nil.
     var reconnection: Reconnection?
     /// Triggers that have not been processed.
     var triggers = TriggerQueue()
@@ -52,6 +53,8 @@ public final class MovieFileOutput: FrameOutput {
   /// The options of the recording.
   public let settings: RecordingSettings
   private let state = Mutex(State())
+  /// The recordings that have begun and whose files are not finished.
+  private let recordings = DispatchGroup()
   private let hub = EventHub<Event>()
   private let progressHub = EventHub<Progress>(capacity: 1)
   private let triggerHub = EventHub<TriggeredEvent>()
@@ -84,13 +87,15 @@ public final class MovieFileOutput: FrameOutput {
     try whileJoined { () throws(MediaError) in _ = try settings.plan(for: camera().delivery) }
   }
 
-  /// Runs a closure while the output belongs to a session.
+  /// Runs a closure while the output belongs to a session, such as a recording.
   ///
   /// If the output belongs to no session, it joins the session for which it was created, and leaves
   /// it afterwards.
   private func whileJoined<Result>(
     _ body: () throws(MediaError) -> Result
   ) throws(MediaError) -> Result {
+    recordings.enter()
+    defer { recordings.leave() }
     let owned = state.withLock { $0.core == nil ? $0.owned : nil }?.session
     try owned?.addOutput(self)
     defer { owned?.removeOutput(self) }
@@ -170,6 +175,12 @@ public final class MovieFileOutput: FrameOutput {
     let (take, reconnection) = state.withLock { ($0.take, $0.reconnection) }
     return try reconnection?.sink() ?? take
   }
+
+  package func waitUntilFinished() { recordings.wait() }
+
+  package func willChangeMode() { state.withLock { $0.reconnection }?.willChangeMode() }
+
+  package func didChangeMode() { state.withLock { $0.reconnection }?.didChangeMode() }
 
   package var takesAudioBlocks: Bool { true }
 
@@ -577,7 +588,10 @@ extension MovieFileOutput {
     do throws(MediaError) {
       let reconnects = segments?.reconnectTimeout != nil
       begun = try begin(queue, of: template, in: session, reconnects: reconnects) { sink in
-        if reconnects { reconnection = Reconnection(template, .init(sink: sink, queue: queue)) }
+        if !settings.isBurst {
+          reconnection = Reconnection(
+            template, Reconnection.Stream(sink: sink, queue: queue), waits: reconnects)
+        }
         state.withLock { ($0.takesPaths, $0.reconnection) = (true, reconnection) }
       }
     } catch {
@@ -594,7 +608,8 @@ extension MovieFileOutput {
     let take = Take(
       configuration, in: segments, inbox: inbox, verification: begun.verification)
     return try take.write(
-      from: .init(sink: begun.sink, queue: queue), into: file, reconnection: reconnection
+      from: Reconnection.Stream(sink: begun.sink, queue: queue), into: file,
+      reconnection: reconnection
     ) { event in
       switch event {
       case .file(let event): events(event)
@@ -749,7 +764,7 @@ extension MovieFileOutput {
     state.withLock { $0.take = sink }
     if alone, try session.run(with: control, resumes: reconnects) { return }
     // The session was already running, so the take starts now and not at the start of the stream.
-    control.switchedOn.store(input.driver.microseconds(), ordering: .relaxed)
+    control.didSwitchOn(atMicroseconds: input.driver.microseconds())
     guard try session.refresh(self) else {
       throw MediaError(
         .notConnected, "the session stopped before the recording to \(settings.path) started",

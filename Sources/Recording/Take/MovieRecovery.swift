@@ -176,7 +176,12 @@ public enum MovieRecovery {
     var source = try Demuxer(reopening: file)
     let metadata = source.metadata
     guard let track = source.tracks.first(where: { $0.kind == .video }) else {
-      throw invalid(path, "contains no video")
+      guard source.tracks.contains(where: { $0.kind == .audio }) else {
+        throw invalid(path, "contains neither video nor audio")
+      }
+      report.duration = MediaTime(microseconds: source.statedMicroseconds ?? 0)
+      report.isPlayable = true
+      return report
     }
     let locations = try source.packetIndices()[track.index]?.locations ?? []
     report.frameCount = Int64(locations.count)
@@ -192,9 +197,13 @@ public enum MovieRecovery {
   /// Finishes the repaired file and rebuilds its ledger.
   private static func finish(_ file: OpenFile, _ repair: MovieRepair) throws -> RecoveryReport {
     let path = file.path
-    var metadata = try Demuxer(reopening: file, probes: false).metadata
+    let demuxer = try Demuxer(reopening: file, probes: false)
+    var metadata = demuxer.metadata
     for key in ["major_brand", "minor_version", "compatible_brands", "encoder"] {
       metadata[key] = nil
+    }
+    guard demuxer.tracks.first?.kind != .audio else {
+      return try finishAudio(file, repair, metadata)
     }
     var tag = metadata[RecordingTags.recording].flatMap(RecordingTags.Recording.init)
     let rate = metadata[RecordingTags.captureFrameRate].flatMap { try? FrameRate(parsing: $0) }
@@ -231,6 +240,21 @@ public enum MovieRecovery {
         ofTriggersAt: instants, frameRate: rate, end: report.duration.wholeMicroseconds))
     report.frameCount = (counts.first ?? 0) - leadIn
     report.isPlayable = report.frameCount == Int64(shown.count) && RecordedMovie.canOpen(file)
+    return report
+  }
+
+  /// Finishes the repaired file of audio alone.
+  private static func finishAudio(
+    _ file: OpenFile, _ repair: MovieRepair, _ metadata: [String: String]
+  ) throws -> RecoveryReport {
+    var report = RecoveryReport(path: file.path, wasIntact: false)
+    let samples = repair.fragments.flatMap(\.samples)
+    let ends = (0...(samples.map(\.track).max() ?? 0)).map { end(of: samples, track: $0) }
+    let counts = try RecordedMovie(file, after: repair).finish(ends: ends, metadata: metadata)
+    report.duration = MediaTime(
+      microseconds: try Demuxer(reopening: file).statedMicroseconds ?? 0)
+    report.isPlayable =
+      counts.reduce(0, +) == Int64(samples.count) && RecordedMovie.canOpen(file)
     return report
   }
 

@@ -6,47 +6,97 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
-/// The sinks of a take whose camera may be interrupted: it may be lost and return, or take a photo
-/// in another mode.
+/// The sinks of a take whose camera may be restarted: it may be lost and return, take a photo in another
+/// mode, or get another frame rate.
 ///
-/// When the session restarts the camera in the mode of the take, the take gets a new queue for the
-/// frames of the new stream.
+/// When the session restarts the camera, the take gets a new queue for the frames of the new stream. If
+/// only the frame rate has changed, they belong to the same file. If the camera has returned in the mode
+/// of the take, they begin the next file.
 final class Reconnection: Sendable {
   /// A sink for the camera's frames, and the queue that the sink fills.
   struct Stream: Sendable {
     let sink: TakeSink
     let queue: FrameQueue
+    /// Whether the frames continue the file of the stream before.
+    var continuesFile = false
+  }
+
+  private struct State {
+    var stream: Stream
+    /// Whether the session is setting the camera to another mode.
+    var isChangingMode = false
+    /// The mode of the last stream.
+    var modeName: String
   }
 
   /// The reasons for which a stream ends although its camera may return.
   static let reasons: Set<StopReason> = [.deviceLost, .interrupted, .reconfigured]
 
   private let take: TakeConfiguration
-  private let modeName: String
-  private let current: Mutex<Stream>
+  private let delivery: FrameDelivery
+  /// Whether the take waits for a camera that is lost, or that takes a photo in another mode.
+  private let waits: Bool
+  private let state: Mutex<State>
   private let change = DispatchSemaphore(value: 0)
   /// The interval between checks for a stop request.
   private static let interval = DispatchTimeInterval.milliseconds(50)
 
-  init(_ take: TakeConfiguration, _ first: Stream) {
-    self.take = take
-    modeName = take.input.modeName
-    current = Mutex(first)
+  init(_ take: TakeConfiguration, _ first: Stream, waits: Bool) {
+    (self.take, self.waits) = (take, waits)
+    delivery = take.input.delivery
+    state = Mutex(State(stream: first, modeName: take.input.modeName))
   }
+
+  /// Whether frames of another rate can continue a file.
+  ///
+  /// H.264 would need a key frame and possibly other parameter sets. A camera's own audio stops with its
+  /// frames.
+  private var allowsOtherRate: Bool {
+    let input = take.input
+    return delivery.layout != .compressed(.h264) && input.delivery.layout == delivery.layout
+      && (input.delivery.width, input.delivery.height) == (delivery.width, delivery.height)
+      && (take.audio == nil || input.ports(for: .audio).isEmpty)
+  }
+
+  func willChangeMode() { state.withLock { $0.isChangingMode = true } }
+
+  func didChangeMode() {
+    state.withLock { $0.isChangingMode = false }
+    change.signal()
+  }
+
+  var isChangingMode: Bool { state.withLock { $0.isChangingMode } }
 
   /// The current sink, or a new sink if the stream of the current one has ended and the camera is
   /// open again.
   ///
   /// - Throws: `MediaError` with `.outOfMemory` for a new sink's queue.
   func sink() throws(MediaError) -> TakeSink {
-    try current.withLock { (stream) throws(MediaError) -> TakeSink in
-      guard let reason = stream.sink.end?.stopReason, Self.reasons.contains(reason),
-        take.control.requestedStop == nil, take.input.modeName == modeName
-      else { return stream.sink }
+    try state.withLock { (state) throws(MediaError) -> TakeSink in
+      let sink = state.stream.sink
+      guard let reason = sink.end?.stopReason, Self.reasons.contains(reason),
+        take.control.requestedStop == nil
+      else { return sink }
+      let continuesFile = state.isChangingMode && allowsOtherRate
+      guard continuesFile || waits && take.input.modeName == state.modeName else { return sink }
       let queue = try take.makeQueue()
-      stream = Stream(sink: stream.sink.continued(in: queue), queue: queue)
+      state.stream = Stream(
+        sink: sink.continued(in: queue), queue: queue, continuesFile: continuesFile)
+      state.modeName = take.input.modeName
       change.signal()
-      return stream.sink
+      return state.stream.sink
+    }
+  }
+
+  /// Waits until the session has set the camera to another mode.
+  ///
+  /// - Returns: The stream whose frames continue the file of the stream that ended, or nil.
+  func continuation(of stream: Stream) -> Stream? {
+    while true {
+      let (new, isChanging) = state.withLock { ($0.stream, $0.isChangingMode) }
+      guard new.sink === stream.sink else { return new.continuesFile ? new : nil }
+      guard isChanging, take.control.requestedStop == nil else { return nil }
+      _ = change.wait(timeout: .now() + Self.interval)
     }
   }
 
@@ -61,7 +111,7 @@ final class Reconnection: Sendable {
       .addingReportingOverflow(timeout.wholeNanoseconds)
     var last = stream
     while take.control.requestedStop == nil, overflow || MonotonicClock.nanoseconds() < end {
-      let new = current.withLock { $0 }
+      let new = state.withLock { $0.stream }
       // The camera may be lost again before the first frame of the new stream.
       if new.sink !== last.sink, new.queue.waitForFrame(at: 0) { return new }
       last = new

@@ -110,7 +110,7 @@ public struct RecordingSettings: Sendable {
   func plan(for delivery: FrameDelivery) throws(MediaError) -> VideoPipelinePlan {
     let plan = try VideoPipelinePlan(video, for: delivery, in: path)
       .referencing(everyNth: referenceFrameInterval)
-    if audioCodec == .pcm, MovieContainer(path: path) == .mp4 {
+    if audioCodec == .pcm, MovieContainer(recording: path) == .mp4 {
       throw VideoPipelinePlan.refusal(of: "uncompressed audio", in: path)
     }
     return plan

@@ -120,14 +120,15 @@ enum RecordingTags {
 
   /// The tags of a take that began `age` microseconds ago.
   static func metadata(
-    frameRate: FrameRate, recording: Recording?, agedMicroseconds age: Int64 = 0
+    frameRate: FrameRate?, recording: Recording?, agedMicroseconds age: Int64 = 0
   ) -> [String: String] {
-    var tags = [
-      captureFrameRate: frameRate.description,
+    var tags: [String: String] = [:]
+    if let frameRate {
+      tags[captureFrameRate] = frameRate.description
       // The Android tag has only the precision of a 32-bit float. The exact rate is in
       // ``captureFrameRate``.
-      androidCaptureRate: decimal(frameRate),
-    ]
+      tags[androidCaptureRate] = decimal(frameRate)
+    }
     tags[Self.recording] = recording?.text
     // The age of the take comes from the driver's clock, which may be wrong. If the age is negative
     // or above 10^12 microseconds (11 days), the current time becomes the creation time.

@@ -105,7 +105,7 @@ struct Take: ~Copyable {
       var report: RecordingReport?
       var failure: MediaError?
       do throws(MediaError) {
-        let ended = try writeStream(stream, into: file, notify)
+        let ended = try writeStream(&stream, into: file, reconnection, notify)
         notify(.didEndStream(ended))
         report = ended
       } catch {
@@ -147,20 +147,24 @@ struct Take: ~Copyable {
 
   /// Writes frames until the queue of a stream is closed and empty.
   ///
+  /// If the session sets the camera to another rate meanwhile, the frames of the next stream follow in
+  /// the same file.
+  ///
   /// - Returns: The report of the last file.
   /// - Throws: `MediaError` if no frame was stored in the last file. The file is then removed.
   private mutating func writeStream(
-    _ stream: Reconnection.Stream, into file: consuming MovieFile, _ notify: (Event) -> Void
+    _ stream: inout Reconnection.Stream, into file: consuming MovieFile,
+    _ reconnection: Reconnection?, _ notify: (Event) -> Void
   ) throws(MediaError) -> RecordingReport {
-    let queue = stream.queue
     let maximumUnflushedFrames = maximumUnflushedFrames
     var writer = TakeFileWriter(
       configuration, into: file, unflushedFrames: maximumUnflushedFrames, after: remainder)
     var gauge = QueueGauge()
-    if configuration.settings.isBurst { waitForBurst(in: queue, notify) }
+    if configuration.settings.isBurst { waitForBurst(in: stream.queue, notify) }
     var isPaused = false
     var unflushedCount = 0
-    while queue.waitForFrame(at: queue.startNumber), let frame = queue[queue.startNumber] {
+    while let frame = nextFrame(of: &stream, reconnection, &writer) {
+      let queue = stream.queue
       if mayDivide, let next = nextFile(before: frame, writer, notify) {
         close(&writer, before: frame.observation, next.reason)
         do throws(MediaError) { finished(try writer.finish(verification), notify) } catch {
@@ -179,7 +183,9 @@ struct Take: ~Copyable {
         notify(.pause(isPaused, path: configuration.settings.path))
       }
       if let reason = writer.limitReason { configuration.control.stop(reason) }
-      if queue.isClosed, !mayContinue { configuration.audio?.end(behind: queue) }
+      if queue.isClosed, !mayContinue, reconnection?.isChangingMode != true {
+        configuration.audio?.end(behind: queue)
+      }
       unflushedCount += 1
       // Each update of the progress, and each write of journal records, has a fixed cost. Frames
       // that are queued together therefore share one update.
@@ -197,6 +203,21 @@ struct Take: ~Copyable {
     writer.close(end(of: stream.sink))
     didClose(writer)
     return try writer.finish(verification)
+  }
+
+  /// Waits for the next frame of a stream, or of the stream that continues it in the same file.
+  ///
+  /// - Returns: The frame, or nil at the end.
+  private func nextFrame(
+    of stream: inout Reconnection.Stream, _ reconnection: Reconnection?,
+    _ writer: inout TakeFileWriter
+  ) -> QueuedFrame? {
+    while !stream.queue.waitForFrame(at: stream.queue.startNumber) {
+      guard let next = reconnection?.continuation(of: stream) else { return nil }
+      writer.startStream(frameRate: configuration.input.negotiatedFrameRate)
+      stream = next
+    }
+    return stream.queue[stream.queue.startNumber]
   }
 
   /// The number of frames after which their journal records are written: the frames of 20 ms, but

@@ -31,6 +31,20 @@ struct TakeConfiguration {
   /// the take.
   var metadata: (@Sendable () -> [MetadataItem])?
 
+  /// The camera's mode.
+  struct Mode {
+    let name: String
+    let requestedFrameRate: FrameRate
+    let negotiatedFrameRate: FrameRate
+  }
+
+  /// The mode that the camera has now.
+  var mode: Mode {
+    Mode(
+      name: input.modeName, requestedFrameRate: input.requestedFrameRate,
+      negotiatedFrameRate: input.negotiatedFrameRate)
+  }
+
   /// Creates the queue from the sink to the writer.
   ///
   /// The queue of a burst holds the whole take.

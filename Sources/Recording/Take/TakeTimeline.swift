@@ -25,8 +25,10 @@ struct TakeTimeline {
   /// Nil if this file is the last.
   private(set) var nextFileStart: Int64?
   /// The duration of a frame period in microseconds.
-  let periodMicroseconds: Int64
-  private let frameRate: FrameRate
+  private(set) var periodMicroseconds: Int64
+  /// The frame rates to which the camera was set during the file, and from which time of the file.
+  private(set) var rateChanges: [(time: MediaTime, frameRate: FrameRate)] = []
+  private var frameRate: FrameRate
   /// The duration of the last frame in microseconds, set by ``endLast(isReordered:)``.
   private var lastDuration: Int64 = 0
   private var lastMicroseconds: Int64 = -1
@@ -74,6 +76,15 @@ struct TakeTimeline {
 
   /// Records the outcome of a frame in the account.
   mutating func record(_ frame: FrameObservation) { account.record(frame) }
+
+  /// Continues with the first frame of another stream of the camera.
+  mutating func restart(with frame: FrameObservation, frameRate: FrameRate) {
+    account.restart(with: frame, frameRate: frameRate)
+    guard frameRate != self.frameRate else { return }
+    self.frameRate = frameRate
+    periodMicroseconds = Self.microseconds(ofPeriods: 1, at: frameRate)
+    rateChanges.append((MediaTime(microseconds: time(of: frame)), frameRate))
+  }
 
   /// Begins a pause with a frame that is left out.
   mutating func pause(at frame: FrameObservation) {
