@@ -127,7 +127,7 @@ struct CameraSwitchTests {
   struct ModeChange: CustomTestStringConvertible {
     let before: String
     let after: String
-    /// Whether the take goes on in its file.
+    /// Whether the take continues in its file.
     let goesOn: Bool
     /// Whether the session runs before the take.
     var isRunning = true
@@ -144,7 +144,7 @@ struct CameraSwitchTests {
     ModeChange(
       before: "640x480@240/mjpg", after: "1280x720@240/mjpg", goesOn: false, isRunning: false),
   ])
-  func `A take goes on if only the frame rate changes`(change: ModeChange) throws {
+  func `A take continues if only the frame rate changes`(change: ModeChange) throws {
     let scratch = try Scratch()
     let machine = try FakeVideoSystemCalls("any-mode mjpegbytes=4000")
     machine.pace()

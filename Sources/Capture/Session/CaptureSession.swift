@@ -704,7 +704,7 @@ public final class CaptureSession: Sendable {
     log(reported)
   }
 
-  /// Sends an event of an input that goes on.
+  /// Sends an event of an input that continues.
   func report(_ event: SessionEvent) {
     core.hub.send(event)
     log([event])
@@ -1082,7 +1082,7 @@ public enum SessionEvent: Hashable, Sendable {
   case interruptionEnded(CaptureDevice, InterruptionReason)
   /// The camera was set to another mode by `DeviceInput.setActiveFormat(_:frameRate:)` or a preset.
   ///
-  /// If it was running, it was stopped, and runs again. A recording that goes on counts the frames that
+  /// If it was running, it was stopped, and runs again. A recording that continues counts the frames that
   /// were not captured meanwhile as lost in the device.
   case activeFormatDidChange(CaptureDevice, CaptureFormat)
   /// An optional input was removed because it, or another input beside it, could not start.

@@ -268,9 +268,9 @@ struct CameraMode: Equatable {
 ///
 /// If a session has the input, its preset becomes ``SessionPreset/inputPriority``, and all its other
 /// cameras keep their modes. A running camera stops and starts again; ``CaptureSession/events`` then
-/// report `activeFormatDidChange`. A movie that is being recorded goes on in the same file if codec and
-/// size stay, and the codec is not H.264. Otherwise it ends with the stop reason `reconfigured`, or goes
-/// on in its next file if its segments have a time to reconnect. Between
+/// report `activeFormatDidChange`. A movie that is being recorded continues in the same file if codec and
+/// size stay, and the codec is not H.264. Otherwise it ends with the stop reason `reconfigured`, or continues
+/// in its next file if its segments have a time to reconnect. Between
 /// ``CaptureSession/beginConfiguration()`` and `commitConfiguration()`, the change is deferred, and
 /// `commitConfiguration()` throws the errors of the driver.
 extension DeviceInput {

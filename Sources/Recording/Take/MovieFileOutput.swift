@@ -40,7 +40,7 @@ public final class MovieFileOutput: FrameOutput {
     var takesPaths = false
     /// Whether a take was requested but has not begun.
     var isStarting = false
-    /// The sinks of a take that may go on after its camera was restarted, or nil.
+    /// The sinks of a take that may continue after its camera was restarted, or nil.
     var reconnection: Reconnection?
     /// Triggers that have not been processed.
     var triggers = TriggerQueue()
