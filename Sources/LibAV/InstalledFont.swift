@@ -122,9 +122,6 @@ package final class InstalledFont: Sendable {
     }
   }
 
-  /// Whether the characters of the font can be drawn: false on a machine without fonts.
-  package var isUsable: Bool { (try? check(scale: 2)) != nil }
-
   /// Draws a line of text.
   package func mask(of text: String, scale: Int) -> TextMask {
     guard let attributes else {
