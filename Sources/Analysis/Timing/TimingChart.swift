@@ -40,11 +40,20 @@ public struct TimingChart: Sendable {
 
   /// The chart as a PNG file.
   ///
-  /// - Throws: `MediaError` with `.writeFailed` if FFmpeg has no PNG encoder.
+  /// - Throws: `MediaError` with `.missingComponent` if FFmpeg was built without librsvg,
+  ///   `.outOfMemory`, and `.writeFailed` if FFmpeg has no PNG encoder.
   public func png() throws(MediaError) -> [UInt8] {
-    do { return try drawing().png() } catch {
-      throw MediaError(.writeFailed, "the chart cannot be encoded as PNG: \(error.description)")
-    }
+    do throws(CallFailure) { return try drawing().png() } catch { throw Self.pngError(error) }
+  }
+
+  static func pngError(_ failure: CallFailure) -> MediaError {
+    let stage = CallStage(
+      [
+        .notFound: .init(.missingComponent, "write the chart as SVG, or use an FFmpeg with librsvg")
+      ],
+      other: .init(.writeFailed, "write the chart as SVG"))
+    return MediaError(
+      failure, at: stage, message: "the chart cannot be drawn as PNG: \(failure.reason)")
   }
 
   private func drawing() -> ChartDrawing {
