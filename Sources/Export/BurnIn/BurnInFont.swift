@@ -48,7 +48,7 @@ public struct BurnInFont: Hashable, Sendable, CustomDebugStringConvertible {
     } catch {
       throw MediaError(
         .burnInRefused, "\(name.isEmpty ? "an empty name" : name) \(error.reason)",
-        recovery: "name a font as fc-list does, or leave the font out")
+        recovery: "name a family that fc-list lists, or leave the font out")
     }
     try check(scale: 2)
   }
