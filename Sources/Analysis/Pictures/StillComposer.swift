@@ -199,8 +199,7 @@ extension StillComposer {
   static func text(_ time: MediaTime) -> String {
     let microseconds = max(0, time.wholeMicroseconds)
     let milliseconds = microseconds / 1_000 + (microseconds % 1_000 >= 500 ? 1 : 0)
-    let rest = String(milliseconds % 1_000)
-    return "\(milliseconds / 1_000).\(String(repeating: "0", count: 3 - rest.count))\(rest)"
+    return Rational.decimals(milliseconds, count: 3)
   }
 
   /// The frames of a strobe image.
@@ -472,12 +471,6 @@ extension StillComposer {
 
   /// Formats milliseconds without trailing zeros.
   private static func milliseconds(_ value: Double) -> String {
-    let thousandths = Int64((value * 1_000).rounded())
-    let (whole, rest) = (thousandths.magnitude / 1_000, thousandths.magnitude % 1_000)
-    var digits = String(rest)
-    digits = String(repeating: "0", count: 3 - digits.count) + digits
-    while digits.last == "0" { digits.removeLast() }
-    let sign = thousandths < 0 ? "-" : ""
-    return sign + "\(whole)" + (digits.isEmpty ? "" : ".\(digits)") + " ms"
+    Rational.decimals(Int64((value * 1_000).rounded()), count: 3, trimsZeros: true) + " ms"
   }
 }

@@ -235,10 +235,6 @@ public struct TimingChart: Sendable {
   /// A number with at most three decimals.
   private func number(_ value: Double) -> String {
     let thousandths = Int64(min(1e15, max(0, (value * 1_000).rounded())))
-    let (whole, rest) = thousandths.quotientAndRemainder(dividingBy: 1_000)
-    guard rest > 0 else { return "\(whole)" }
-    var digits = String(String(1_000 + rest).dropFirst())
-    while digits.hasSuffix("0") { digits.removeLast() }
-    return "\(whole).\(digits)"
+    return Rational.decimals(thousandths, count: 3, trimsZeros: true)
   }
 }
