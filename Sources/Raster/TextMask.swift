@@ -65,8 +65,6 @@ package struct TextMask: Hashable, Sendable {
     }
   }
 
-  package var isBlank: Bool { coverage.allSatisfy { $0 == 0 } }
-
   /// The smallest rectangle of the mask with all covered pixels; nil for a blank mask.
   package var coveredArea: PixelRect? {
     var (columns, rows): (Range<Int>?, Range<Int>?)

@@ -24,10 +24,10 @@ struct InstalledFontTests {
       .compactMap(Unicode.Scalar.init)
     for scale in [1, 2, 12] {
       let masks = characters.map { font.mask(of: String($0), scale: scale) }
-      #expect(masks.allSatisfy { $0.width == 6 * scale && !$0.isBlank }, "\(scale)")
+      #expect(masks.allSatisfy { $0.width == 6 * scale && $0.coveredArea != nil }, "\(scale)")
       #expect(Set(masks).count == masks.count, "\(scale)")
     }
-    #expect(font.mask(of: " ", scale: 2).isBlank && !font.isDots)
+    #expect(font.mask(of: " ", scale: 2).coveredArea == nil && !font.isDots)
     #expect(!InstalledFont.standard.isDots && InstalledFont.standardFailure == nil)
   }
 
@@ -58,7 +58,8 @@ struct InstalledFontTests {
     // Lam and alef join to one shape that is narrower than both.
     let (lam, alef) = ("\u{644}", "\u{627}")
     let (joined, first) = (font.mask(of: lam + alef, scale: 4), font.mask(of: lam, scale: 4))
-    #expect(!joined.isBlank && joined.width < first.width + font.mask(of: alef, scale: 4).width)
+    let both = first.width + font.mask(of: alef, scale: 4).width
+    #expect(joined.coveredArea != nil && joined.width < both)
     // The last letter of a line is at its left: an alef is a high stroke, and a beh is flat.
     func heightAtLeft(_ text: String) throws -> Int {
       let areas = font.mask(of: text, scale: 4).rectangles(x: 0, y: 0)
@@ -75,7 +76,7 @@ struct InstalledFontTests {
   func `Text of other scripts is drawn and measured`(text: String) {
     #expect(font.missingCharacters(of: text).isEmpty)
     let mask = font.mask(of: text, scale: 3)
-    #expect(!mask.isBlank && mask.width == font.width(of: text, scale: 3))
+    #expect(mask.coveredArea != nil && mask.width == font.width(of: text, scale: 3))
     #expect(Set(text.map { font.mask(of: String($0), scale: 3) }).count == text.count)
     #expect(mask != InstalledFont.dots.mask(of: text, scale: 3))
   }
@@ -161,11 +162,11 @@ struct InstalledFontTests {
       [0, 1].map { PixelRect(x: part.0, y: 20 + 2 * row + $0, width: part.1, height: 1) }
     }
     #expect(one == Set(expected))
-    #expect(dots.width(of: "12", scale: 2) == 22 && dots.mask(of: " ", scale: 1).isBlank)
+    #expect(dots.width(of: "12", scale: 2) == 22 && dots.mask(of: " ", scale: 1).coveredArea == nil)
     // Every printable character has dots, and no two characters look the same.
     let printed = (0x21..<0x7F).compactMap { Unicode.Scalar($0) } + ["·"]
     let shapes = printed.map { dots.mask(of: String($0), scale: 1) }
-    #expect(shapes.allSatisfy { !$0.isBlank } && Set(shapes).count == printed.count)
+    #expect(shapes.allSatisfy { $0.coveredArea != nil } && Set(shapes).count == printed.count)
     #expect(dots.mask(of: "é", scale: 1) == dots.mask(of: "?", scale: 1))
   }
 

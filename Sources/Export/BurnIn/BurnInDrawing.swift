@@ -66,7 +66,7 @@ package struct BurnInDrawing: Sendable {
     let right = min(width, (longest * advance + 3 * scale + 3) & ~3)
     // Installed fonts have letters that reach below the baseline by twice the scale.
     let margin = (font.isDots ? 2 : 1) * scale
-    pixels.fill(x: x..<x + right, y: top..<max(top, bottom), .black, on: frame)
+    pixels.fillBlack(x: x..<x + right, y: top..<max(top, bottom), on: frame)
     for (number, line) in lines.enumerated() {
       let text = String(line.prefix(max(0, (width - 2 * scale) / advance)))
       font.mask(of: text, scale: scale).forEachPixel(
