@@ -146,7 +146,8 @@ package overcrank "$core" \
   "python3:any, $(libraries "$core/usr/bin/slowmo" "$core"/usr/lib/overcrank/*)" "$text
  .
  This package contains the command slowmo and the Python module overcrank, which
- needs python3-numpy." 'Recommends: python3-numpy' 'Suggests: overcrank-full, v4l-utils'
+ needs python3-numpy." 'Recommends: python3-numpy, fonts-dejavu-core' \
+  'Suggests: overcrank-full, v4l-utils, fonts-noto-core, fonts-noto-cjk'
 package overcrank-full "$full" \
   "overcrank (= $version-1), $(libraries "$full/usr/bin/slowmo-full" "$full"/usr/lib/overcrank/*)" "$text
  .

@@ -96,7 +96,8 @@ step_packages() {
   install_packages "${build_packages[@]}" "${optional_packages[@]}" "${lab_packages[@]}" python3 \
     python3-jsonschema python3-venv ffmpeg mediainfo strace gstreamer1.0-tools \
     gstreamer1.0-plugins-base gstreamer1.0-plugins-good libimage-exiftool-perl libraw-bin \
-    libheif-examples zint python3-numpy exiv2 python3-pil libgl1-mesa-dri libegl1 libgles2
+    libheif-examples zint python3-numpy exiv2 python3-pil libgl1-mesa-dri libegl1 libgles2 \
+    fonts-dejavu-core
   Samples/install-zxing.sh
   Samples/install-faces.sh
   Tests/Tools/FaceImages/fetch.sh >/dev/null

@@ -14,11 +14,19 @@ package enum SVGImage {
   /// May be called from any thread. The first call in a process takes longer, because it reads the
   /// list of fonts.
   ///
-  /// - Throws: `CallFailure` with the operation "find" if FFmpeg was built without librsvg, or
-  ///   "draw".
-  package static func draw(_ document: String) throws(CallFailure) -> MediaFrame {
-    guard let codec = avcodec_find_decoder_by_name("librsvg") else {
-      throw CallFailure("find", "the decoder librsvg", code: CFFmpeg_DECODER_NOT_FOUND)
+  /// - Parameters:
+  ///   - document: The document. Neither side may have more than 32767 pixels.
+  ///   - name: The name of libavcodec's decoder.
+  /// - Returns: The image.
+  /// - Throws: `CallFailure` of the kind `.notFound` if FFmpeg was built without librsvg, or of
+  ///   another kind if it cannot draw the document.
+  package static func draw(
+    _ document: String, decoder name: String = "librsvg"
+  ) throws(CallFailure) -> MediaFrame {
+    guard let codec = avcodec_find_decoder_by_name(name) else {
+      throw CallFailure(
+        "draw", "an SVG image", LibAVCode.number(CFFmpeg_DECODER_NOT_FOUND), .notFound,
+        reason: "FFmpeg was built without \(name)")
     }
     var context = avcodec_alloc_context3(codec)
     guard let decoder = context else {
@@ -31,6 +39,16 @@ package enum SVGImage {
     let frame = try MediaFrame()
     try CallFailure.check(avcodec_receive_frame(decoder, frame.pointer), "draw", "an SVG image")
     return frame
+  }
+
+  /// A string of CSS in single quotes, for an attribute in double quotes.
+  package static func quoted(_ text: String) -> String {
+    var result = "'"
+    for scalar in text.unicodeScalars {
+      if scalar == "'" || scalar == "\\" { result += "\\" }
+      result.unicodeScalars.append(scalar)
+    }
+    return escaped(result + "'")
   }
 
   /// Text for a document, with a question mark for each character that XML does not allow.

@@ -98,9 +98,7 @@ extension PlayerTime {
     guard let units = try? (number * Rational(scale)).rounded(.halfAwayFromZero) else {
       return number.displayText
     }
-    let fraction = String(units.magnitude % scale.magnitude)
-    let zeros = String(repeating: "0", count: count - fraction.count)
-    return "\(units < 0 ? "-" : "")\(units.magnitude / scale.magnitude).\(zeros)\(fraction)"
+    return Rational.decimals(units, count: count)
   }
 }
 
@@ -111,7 +109,6 @@ extension Rational {
     if denominator == 1 { return "\(numerator)" }
     if denominator <= 99, numerator.magnitude <= 99 { return description }
     guard let units = try? (self * 100).rounded(.halfAwayFromZero) else { return description }
-    let fraction = units.magnitude % 100
-    return "\(units < 0 ? "-" : "")\(units.magnitude / 100).\(fraction < 10 ? "0" : "")\(fraction)"
+    return Self.decimals(units, count: 2)
   }
 }

@@ -11,6 +11,11 @@ package enum DotFont {
   /// The code of the middle dot, `·`.
   package static let middleDot: UInt8 = 0xB7
 
+  /// Whether the font has a character.
+  package static func contains(_ character: Unicode.Scalar) -> Bool {
+    (0x20..<0x7F).contains(character.value) || character.value == UInt32(middleDot)
+  }
+
   /// The dots of one row of a character, as five bits.
   ///
   /// The highest bit is the leftmost dot.

@@ -29,12 +29,7 @@ package struct TextMask: Hashable, Sendable {
   ///
   /// A character that the font lacks is drawn as a question mark.
   package init(dots text: some Sequence<Unicode.Scalar>, scale: Int) {
-    let codes = text.map { scalar -> UInt8 in
-      switch scalar.value {
-      case 0x20..<0x7F, UInt32(DotFont.middleDot): UInt8(scalar.value)
-      default: UInt8(ascii: "?")
-      }
-    }
+    let codes = text.map { DotFont.contains($0) ? UInt8($0.value) : UInt8(ascii: "?") }
     self.init(width: codes.count * Self.advance * scale, scale: scale)
     for (index, code) in codes.enumerated() {
       DotFont.forEachRectangle(
@@ -70,7 +65,21 @@ package struct TextMask: Hashable, Sendable {
     }
   }
 
-  package var isBlank: Bool { coverage.allSatisfy { $0 == 0 } }
+  /// The smallest rectangle of the mask with all covered pixels; nil for a blank mask.
+  package var coveredArea: PixelRect? {
+    var (columns, rows): (Range<Int>?, Range<Int>?)
+    for y in 0..<height {
+      let row = coverage[y * width..<(y + 1) * width]
+      guard let first = row.firstIndex(where: { $0 > 0 }),
+        let last = row.lastIndex(where: { $0 > 0 })
+      else { continue }
+      let (left, right) = (first - row.startIndex, last - row.startIndex + 1)
+      columns = min(columns?.lowerBound ?? left, left)..<max(columns?.upperBound ?? right, right)
+      rows = (rows?.lowerBound ?? y)..<y + 1
+    }
+    guard let columns, let rows else { return nil }
+    return PixelRect(x: columns, y: rows)
+  }
 
   /// Calls a closure with each pixel that is covered, and its coverage.
   ///

@@ -132,6 +132,27 @@ struct StillComposerTests {
     }
   }
 
+  @Test(arguments: [false, true])
+  func `The labels of a ruler are whole`(isReversed: Bool) throws {
+    let scratch = try Scratch()
+    // Zero is near the edge at which time begins, and 100 ms near the other edge.
+    let asset = try PaintedMovie(width: 16, height: 16, rate: 1_000, count: 106)
+      .write(to: scratch.file("a.mov")) { _, _, _ in 0 }
+    var settings = StillComposer.FinishSettings(slitWidth: 1, isReversed: isReversed)
+    settings.origin = MediaTime(3, over: 1_000)
+    let finish = try StillComposer(asset).photoFinish(settings)
+    let width = finish.pixels.width
+    #expect(width == 106)
+    var expected = Canvas(width: width, height: 14)
+    for (text, x) in [("0 ms", 3), ("100 ms", 103)] {
+      let center = isReversed ? width - 1 - x : x
+      let length = Canvas.width(of: text, scale: 1)
+      let left = max(1, min(center - length / 2, width - length - 1))
+      expected.draw(text, x: left, y: 0, scale: 1)
+    }
+    #expect(Array(finish.pixels.bytes.suffix(3 * width * 14)) == expected.bytes)
+  }
+
   @Test func `Refuses a still image of a range after the last frame`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")

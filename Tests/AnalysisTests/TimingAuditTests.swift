@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import OvercrankAnalysis
 import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
 import TestSupport
 import Testing
+
+@testable import OvercrankAnalysis
 
 /// Audits movies that have deliberate faults in their times and images.
 struct TimingAuditTests {
@@ -139,6 +140,24 @@ struct TimingAuditTests {
     let line = 390 - Int(280 / 6.6)
     let dashes = (110..<1_170).count { pixel($0, line) == [46, 133, 64] }
     #expect(dashes > 500)
+  }
+
+  @Test func `The labels of a chart are inside it`() throws {
+    var drawing = ChartDrawing(width: 400, height: 100)
+    for (x, anchor) in [(396, ChartDrawing.Anchor.middle), (2, .middle), (380, .start), (4, .end)] {
+      drawing.write("123.456", x: x, y: 20, anchor: anchor)
+    }
+    let positions = drawing.svg().matches(of: /<text x="(-?[0-9]+)"/).map { Int($0.1) }
+    // The text is 82 pixels wide, and has 4 pixels beside it.
+    #expect(positions == [355, 45, 314, 86])
+  }
+
+  @Test func `A chart that cannot be drawn says what is missing`() {
+    func code(_ kind: CallFailure.Kind) -> MediaError.Code {
+      TimingChart.pngError(CallFailure("draw", "an image", 1, kind, reason: "none")).code
+    }
+    #expect(code(.notFound) == .missingComponent && code(.outOfMemory) == .outOfMemory)
+    #expect(code(.other) == .writeFailed)
   }
 
   @Test func `Audits a one-frame movie and refuses a movie without video`() throws {

@@ -71,10 +71,82 @@ struct BurnInFontTests {
     #expect(Set(digests).count == names.count)
   }
 
-  @Test(arguments: ["", "/none/font.ttf", "fonts/mono", ":bold", "monospace:pink"])
+  @Test(arguments: [
+    "", "/none/font.ttf", "fonts/mono", ":bold", "monospace:pink", "monospace:style=Pink",
+    "monospace:weight=pink", "monospace:size=12", "monospace-12", "monospace-12.5:bold",
+    "monospace:style=Extra", "monospace:", "monospace:lang=de",
+  ])
   func `A file path or an unknown style is rejected as a font name`(name: String) throws {
     let error = #expect(throws: MediaError.self) { try BurnInFont(named: name) }
     #expect(error?.code == .burnInRefused)
+  }
+
+  @Test(arguments: [
+    ("DejaVu Sans Mono:style=Bold", "DejaVu Sans Mono:bold"),
+    ("DejaVu Sans Mono:style=Bold Oblique", "DejaVu Sans Mono:bold:oblique"),
+    ("DejaVu Sans Mono:weight=200", "DejaVu Sans Mono:bold"),
+    ("DejaVu Sans Mono:weight=Bold:slant=110", "DejaVu Sans Mono:bold:italic"),
+    ("DejaVu Sans Mono:style=Book", "DejaVu Sans Mono"),
+    ("DejaVu Sans Mono:regular:roman:normal", "DejaVu Sans Mono"),
+    ("DejaVu Sans Mono:demibold", "DejaVu Sans Mono:style=Semi Bold"),
+    ("DejaVu Sans Mono:style=Condensed Bold", "DejaVu Sans Mono:bold:width=75"),
+    (#"A\-1\:2:bold"#, #"A\-1\:2:weight=200"#), ("Roboto-Mono", #"Roboto\-Mono"#),
+  ])
+  func `Two spellings of a font name mean the same font`(first: String, second: String) throws {
+    #expect(try BurnInFont(named: first) == BurnInFont(named: second))
+    #expect(try BurnInFont(named: first) != BurnInFont(named: "monospace"))
+  }
+
+  @Test(arguments: [4_800, 7_680, 16_384])
+  func `Text in a wide frame is drawn`(width: Int) throws {
+    let frame = try FrameSamples.frame(width: width, height: 640, .yuv420p) { _, _, _ in 128 }
+    let drawing = try BurnInDrawing(
+      BurnIn(items: [.frame]), width: width, height: 640, pixelFormat: .yuv420p,
+      isFullRange: false, TransferFunction(.convertedFromRGB))
+    drawing.draw(["frame 0017"], width: width, bottom: 640, on: frame)
+    let columns = Set(
+      stride(from: 0, to: width, by: 4).filter { x in
+        stride(from: 0, to: 640, by: 4).contains { FrameSamples.code(frame, x: x, y: $0) > 200 }
+      }.map { $0 / (6 * width / 320) })
+    // Each of the characters has white pixels in its column, except for the space.
+    #expect(columns.isSuperset(of: [0, 1, 2, 3, 4, 6, 7, 8, 9]) && columns.count < 12)
+  }
+
+  @Test(arguments: [480, 3_840])
+  func `Letters below the baseline do not touch an edge`(width: Int) throws {
+    let frame = try FrameSamples.frame(width: width, height: 320, .yuv420p) { _, _, _ in 128 }
+    let drawing = try BurnInDrawing(
+      BurnIn(items: [.frame]), width: width, height: 320, pixelFormat: .yuv420p,
+      isFullRange: false, TransferFunction(.convertedFromRGB))
+    drawing.draw(["(jpgqy|)", "(jpgqy|)"], width: width, bottom: 316, on: frame)
+    let margin = max(1, width / 640)
+    let top = 316 - BurnInDrawing.height(ofLines: 2, inWidth: width)
+    for y in Array(top..<top + margin) + Array(316 - margin..<316) {
+      for x in 0..<width where FrameSamples.code(frame, x: x, y: y) != 16 {
+        #expect(FrameSamples.code(frame, x: x, y: y) == 128, "\(x), \(y)")
+      }
+    }
+  }
+
+  @Test func `Only an export with text depends on the font`() throws {
+    let directory = try Scratch()
+    let asset = try Asset.made(.constant(240, count: 4), in: directory)
+    let image = try MediaFrame.video(width: 8, height: 8, pixelFormat: .rgb24).pngBytes()
+    let logos = try ["a.png", "b.png"].map { try directory.write(image, as: $0) }
+    let session = ExportSession(try Composition(asset), of: asset)
+    func digest(_ burnIn: BurnIn) throws -> ExportDigest {
+      var settings = ExportSettings(
+        path: directory.file("out.mov"), mode: .constant(240, RenderSettings(encoding: .ffv1)))
+      settings.render { $0.burnIn = burnIn }
+      return try session.digest(settings, version: "1")
+    }
+    let logo = try digest(BurnIn(items: [], logoPath: logos[0]))
+    #expect(try digest(BurnIn(items: [], logoPath: logos[0], font: .dots)) == logo)
+    // The content of the logo counts, not its path.
+    #expect(try digest(BurnIn(items: [], logoPath: logos[1])) == logo)
+    let text = try digest(BurnIn(items: [.time]))
+    #expect(try digest(BurnIn(items: [.time], font: .standard)) == text)
+    #expect(try digest(BurnIn(items: [.time], font: .dots)) != text)
   }
 }
 
@@ -103,7 +175,8 @@ private struct Text {
       var characters: [UInt8] = []
       // The longest line has 10 characters.
       for position in 0..<10 {
-        let (left, upper) = ((2 + position * 6) * scale, top + (2 + line * 9) * scale)
+        let margin = font == .dots ? 2 : 1
+        let (left, upper) = ((2 + position * 6) * scale, top + (margin + line * 9) * scale)
         let codes = (0..<width * height).map {
           Double(FrameSamples.code(frame, x: left + $0 % width, y: upper + $0 / width))
         }

@@ -7,20 +7,28 @@ import Testing
 
 /// Text in installed fonts, drawn by librsvg.
 ///
-/// fontconfig depends on a font with Latin and Arabic characters, DejaVu. Characters without a font
-/// are boxes that contain their code.
+/// The tests need DejaVu Sans Mono, of the package fonts-dejavu-core. It has Latin, Greek, Cyrillic and
+/// Arabic letters and many signs, but no Chinese, Japanese or Korean characters.
 struct InstalledFontTests {
-  private let font = InstalledFont.standard
+  private let font = InstalledFont(family: "DejaVu Sans Mono")
+
+  init() throws {
+    // fontconfig takes another font for a family that is not installed.
+    try #require(
+      font.fingerprint != InstalledFont(family: "No such family").fingerprint,
+      "the font DejaVu Sans Mono is not installed")
+  }
 
   @Test func `Each Latin character of a font has its own shape`() {
     let characters = (0x21...0xFF).filter { !(0x7F...0xA0).contains($0) && $0 != 0xAD }
       .compactMap(Unicode.Scalar.init)
     for scale in [1, 2, 12] {
       let masks = characters.map { font.mask(of: String($0), scale: scale) }
-      #expect(masks.allSatisfy { $0.width == 6 * scale && !$0.isBlank }, "\(scale)")
+      #expect(masks.allSatisfy { $0.width == 6 * scale && $0.coveredArea != nil }, "\(scale)")
       #expect(Set(masks).count == masks.count, "\(scale)")
     }
-    #expect(font.mask(of: " ", scale: 2).isBlank && font.isUsable && !font.isDots)
+    #expect(font.mask(of: " ", scale: 2).coveredArea == nil && !font.isDots)
+    #expect(!InstalledFont.standard.isDots && InstalledFont.standardFailure == nil)
   }
 
   @Test func `Latin text stands in columns on a common baseline`() throws {
@@ -50,7 +58,8 @@ struct InstalledFontTests {
     // Lam and alef join to one shape that is narrower than both.
     let (lam, alef) = ("\u{644}", "\u{627}")
     let (joined, first) = (font.mask(of: lam + alef, scale: 4), font.mask(of: lam, scale: 4))
-    #expect(!joined.isBlank && joined.width < first.width + font.mask(of: alef, scale: 4).width)
+    let both = first.width + font.mask(of: alef, scale: 4).width
+    #expect(joined.coveredArea != nil && joined.width < both)
     // The last letter of a line is at its left: an alef is a high stroke, and a beh is flat.
     func heightAtLeft(_ text: String) throws -> Int {
       let areas = font.mask(of: text, scale: 4).rectangles(x: 0, y: 0)
@@ -63,17 +72,47 @@ struct InstalledFontTests {
     #expect(try heightAtLeft(alef + " " + beh) < highest)
   }
 
-  @Test(arguments: ["走り幅跳び", "مرحبا", "Ω≈½", "👍"])
+  @Test(arguments: ["Привет", "مرحبا", "Ω≈½", "Łódź", "→☺"])
   func `Text of other scripts is drawn and measured`(text: String) {
+    #expect(font.missingCharacters(of: text).isEmpty)
     let mask = font.mask(of: text, scale: 3)
-    #expect(!mask.isBlank && mask.width == font.width(of: text, scale: 3))
+    #expect(mask.coveredArea != nil && mask.width == font.width(of: text, scale: 3))
     #expect(Set(text.map { font.mask(of: String($0), scale: 3) }).count == text.count)
-    // A box for a missing character contains its code, so it differs from the box of another one.
-    #expect(mask != font.mask(of: String(repeating: "\u{10FFFD}", count: text.count), scale: 3))
     #expect(mask != InstalledFont.dots.mask(of: text, scale: 3))
   }
 
-  @Test(arguments: ["走り.", "قفزة ", "قفزة 1.5 · "])
+  @Test func `Characters that no font has are found`() {
+    // U+0378 and U+10FFFD have no character.
+    let text = "a\u{10FFFD}é\u{378}\u{3000}Ω\u{378}\u{25A1}\u{25AF}"
+    #expect(font.missingCharacters(of: text) == "\u{10FFFD}\u{378}")
+    #expect(InstalledFont.dots.missingCharacters(of: "é·aé") == "é")
+    #expect(font.missingCharacters(of: "").isEmpty)
+    // A character that no font has is drawn as a box of its own.
+    #expect(font.mask(of: "\u{378}", scale: 3) != font.mask(of: "\u{379}", scale: 3))
+  }
+
+  @Test(arguments: [14, 15, 24, 109])
+  func `Text of a large scale is drawn like small text`(scale: Int) {
+    // The share of covered pixels hardly depends on the scale.
+    func share(_ text: String, _ scale: Int) -> Double {
+      let mask = font.mask(of: text, scale: scale)
+      let sum = mask.coverage.reduce(0) { $0 + Int($1) }
+      return Double(sum) / Double(255 * mask.width * mask.height)
+    }
+    for text in ["frame ~0017.50", "Ω≈½"] {
+      #expect(abs(share(text, scale) / share(text, 8) - 1) < 0.05, "\(text)")
+    }
+    #expect(font.mask(of: "g", scale: scale).width == 6 * scale)
+  }
+
+  @Test func `Text is cut off at the greatest width of an image`() {
+    for text in [String(repeating: "e", count: 1_000), String(repeating: "Ω", count: 1_000)] {
+      #expect((31_000...32_000).contains(font.mask(of: text, scale: 20).width))
+      #expect((31_000...32_000).contains(InstalledFont.dots.mask(of: text, scale: 20).width))
+    }
+  }
+
+  @Test(arguments: ["Прыжок.", "قفزة ", "قفزة 1.5 · "])
   func `A Latin end of a text is drawn like a text of its own`(start: String) throws {
     let end = "mov · frame 12"
     let (whole, last) = (font.mask(of: start + end, scale: 2), font.mask(of: end, scale: 2))
@@ -98,11 +137,20 @@ struct InstalledFontTests {
     }
     #expect(font.fitting("", width: -1, scale: 1).isEmpty)
     #expect(font.width(of: String(repeating: "跳", count: 5_000), scale: 4) < 32_000)
-    let long = "走り幅跳びの撮影"
+    let long = "Прыжки в длину"
     let width = font.width(of: long, scale: 2)
     let short = font.fitting(long, width: width / 2, scale: 2)
-    #expect(short.hasSuffix("..") && short.hasPrefix("走"))
+    #expect(short.hasSuffix("..") && short.hasPrefix("Пры"))
     #expect(font.width(of: short, scale: 2) <= width / 2)
+    #expect(font.width(of: long.prefix(short.count - 1) + "..", scale: 2) > width / 2)
+  }
+
+  @Test(arguments: ["e", "Ω", "e\u{301}", "走"])
+  func `A text of a million characters is shortened`(character: String) {
+    let text = String(repeating: character, count: 1_000_000)
+    let short = font.fitting(text, width: 300, scale: 2)
+    #expect(short.hasPrefix(character) && short.hasSuffix("..") && short.count < 30)
+    #expect(font.width(of: short, scale: 2) <= 300)
   }
 
   @Test func `The dot font draws known characters and question marks`() {
@@ -114,11 +162,11 @@ struct InstalledFontTests {
       [0, 1].map { PixelRect(x: part.0, y: 20 + 2 * row + $0, width: part.1, height: 1) }
     }
     #expect(one == Set(expected))
-    #expect(dots.width(of: "12", scale: 2) == 22 && dots.mask(of: " ", scale: 1).isBlank)
+    #expect(dots.width(of: "12", scale: 2) == 22 && dots.mask(of: " ", scale: 1).coveredArea == nil)
     // Every printable character has dots, and no two characters look the same.
     let printed = (0x21..<0x7F).compactMap { Unicode.Scalar($0) } + ["·"]
     let shapes = printed.map { dots.mask(of: String($0), scale: 1) }
-    #expect(shapes.allSatisfy { !$0.isBlank } && Set(shapes).count == printed.count)
+    #expect(shapes.allSatisfy { $0.coveredArea != nil } && Set(shapes).count == printed.count)
     #expect(dots.mask(of: "é", scale: 1) == dots.mask(of: "?", scale: 1))
   }
 
@@ -128,9 +176,28 @@ struct InstalledFontTests {
     }
     let bold = InstalledFont(family: "monospace", weight: 700)
     #expect(Double(amount(bold)) > 1.15 * Double(amount(font)))
-    let strange = InstalledFont(family: #"no" such <font> & "#)
-    #expect(strange.isUsable)
-    #expect(font.mask(of: "<&>\u{7}走", scale: 2).width > 4 * 8)
-    #expect(throws: CallFailure.self) { try SVGImage.draw("<svg") }
+    // librsvg ignores a family that is no name of CSS, and takes a font with serifs.
+    for name in ["Exo 2", "Terminus (TTF)", #"it's "a\b" <font> & "#, "4:3", "a\nb"] {
+      let family = InstalledFont(family: "DejaVu Sans Mono, \(name)")
+      try family.check(scale: 2)
+      #expect(family.fingerprint == font.fingerprint, "\(name)")
+    }
+    #expect(font.mask(of: "<&>\u{7}Ω", scale: 2).width > 4 * 8)
+  }
+
+  @Test func `Drawing says why it fails`() throws {
+    #expect {
+      try SVGImage.draw("<svg/>", decoder: "none")
+    } throws: {
+      ($0 as? CallFailure)?.kind == .notFound
+    }
+    #expect {
+      try SVGImage.draw("<svg")
+    } throws: {
+      ($0 as? CallFailure).map { [.invalidData, .other].contains($0.kind) } ?? false
+    }
+    let failure = try #require(throws: CallFailure.self) { try font.check(scale: 3_000) }
+    #expect(failure.kind == .outOfRange && failure.description.contains("32000x32767"))
+    try InstalledFont.dots.check(scale: 3_000)
   }
 }

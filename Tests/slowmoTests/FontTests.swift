@@ -49,6 +49,22 @@ struct FontTests {
     #expect(finished.status == 0 && !finished.errors.contains("Fontconfig"), "\(finished.errors)")
   }
 
+  @Test func `Characters that no font has are noted`() async throws {
+    // U+10FFFD has no character.
+    let name = "a\u{10FFFD}Ω.mov"
+    try FileManager.default.copyItem(
+      atPath: try await Takes.plain(), toPath: scratch.file(name))
+    for plot in ["a.png", "a.svg"] {
+      let finished = try await run(
+        slowmoPath, ["check", name, "--times-only", "--plot", plot, "--progress", "none"],
+        in: scratch.path)
+      #expect(finished.status == 0, "\(finished.errors)")
+      let lines = finished.errors.split(separator: "\n").filter { $0.contains("no installed font") }
+      #expect(lines.count == (plot == "a.png" ? 1 : 0), "\(finished.errors)")
+      #expect(lines.allSatisfy { $0.contains("characters \u{10FFFD},") })
+    }
+  }
+
   @Test func `A chart has the same lines with and without fonts`() async throws {
     let name = "走り幅跳び.mov"
     try FileManager.default.copyItem(

@@ -92,11 +92,7 @@ struct Canvas {
   /// - Throws: `MediaError` if memory is exhausted.
   func frame() throws(MediaError) -> MediaFrame {
     do throws(CallFailure) {
-      return try bytes.span.withUnsafeBytes { (bytes) throws(CallFailure) in
-        try MediaFrame.video(
-          copying: bytes, width: width, height: height, pixelFormat: .rgb24,
-          bytesPerRow: 3 * width)
-      }
+      return try MediaFrame.rgb(bytes, width: width, height: height)
     } catch {
       throw MediaError(
         error, at: .resources, message: "an image of \(width)x\(height) pixels: \(error)")
@@ -129,17 +125,26 @@ public struct StillImage: Sendable {
   /// Encodes the image as a PNG file.
   ///
   /// - Returns: The bytes of the file.
-  /// - Throws: `MediaError` if memory is exhausted.
+  /// - Throws: `MediaError` with `.outOfMemory`, and `.writeFailed` if FFmpeg has no PNG encoder.
   public func pngData() throws(MediaError) -> [UInt8] {
     do throws(CallFailure) {
-      let frame = try pixels.bytes.span.withUnsafeBytes { (bytes) throws(CallFailure) in
-        try MediaFrame.video(
-          copying: bytes, width: pixels.width, height: pixels.height, pixelFormat: .rgb24,
-          bytesPerRow: 3 * pixels.width)
-      }
-      return try frame.pngBytes()
+      return try MediaFrame.rgb(pixels.bytes, width: pixels.width, height: pixels.height).pngBytes()
     } catch {
-      throw MediaError(error, at: .resources, message: "the image cannot be encoded: \(error)")
+      throw MediaError(
+        error, at: CallStage(other: .init(.writeFailed)),
+        message: "the image cannot be encoded: \(error)")
+    }
+  }
+}
+
+extension MediaFrame {
+  /// Makes a frame of RGB pixels without padding.
+  fileprivate static func rgb(
+    _ bytes: [UInt8], width: Int, height: Int
+  ) throws(CallFailure) -> MediaFrame {
+    try bytes.span.withUnsafeBytes { (bytes) throws(CallFailure) in
+      try MediaFrame.video(
+        copying: bytes, width: width, height: height, pixelFormat: .rgb24, bytesPerRow: 3 * width)
     }
   }
 }

@@ -199,8 +199,7 @@ extension StillComposer {
   static func text(_ time: MediaTime) -> String {
     let microseconds = max(0, time.wholeMicroseconds)
     let milliseconds = microseconds / 1_000 + (microseconds % 1_000 >= 500 ? 1 : 0)
-    let rest = String(milliseconds % 1_000)
-    return "\(milliseconds / 1_000).\(String(repeating: "0", count: 3 - rest.count))\(rest)"
+    return Rational.decimals(milliseconds, count: 3)
   }
 
   /// The frames of a strobe image.
@@ -432,16 +431,26 @@ extension StillComposer {
     on canvas: inout Canvas, top: Int, from start: Double, perPixel: Double, isReversed: Bool
   ) {
     canvas.fill(x: 0..<canvas.width, y: top..<top + 1, Canvas.white)
-    // The step between labels is the shortest round number that leaves space for the text.
+    // The step between labels is the shortest round number that leaves space for the text. A label
+    // at an edge of the canvas is moved by half of its width at most.
     let steps = (-3...7).flatMap { exponent -> [Double] in
       let power = (0..<abs(exponent)).reduce(1.0) { value, _ in value * 10 }
       return [1, 2, 5].map { exponent < 0 ? $0 / power : $0 * power }
     }
     // Above 1e12 ms, tick marks can no longer be counted exactly, so later times have no ruler.
-    guard perPixel > 0, start.magnitude < 1e12,
-      let step = steps.first(where: { $0 / perPixel >= 56 })
-    else { return }
+    guard perPixel > 0, start.magnitude < 1e12 else { return }
     let end = start + Double(canvas.width) * perPixel
+    func labelWidth(_ step: Double) -> Int {
+      // The next to the last label may have more digits than the last one.
+      [start, start + step, end - step, end].map {
+        Canvas.width(of: Self.milliseconds(($0 / step).rounded(.down) * step), scale: 1)
+      }.max() ?? 0
+    }
+    guard
+      let step = steps.first(where: {
+        $0 / perPixel >= max(56, 1.5 * Double(labelWidth($0)) + 6)
+      })
+    else { return }
     var line = (start / step * 5).rounded(.up)
     while line * step / 5 <= end {
       let time = line * step / 5
@@ -452,8 +461,9 @@ extension StillComposer {
       canvas.fill(x: x..<x + 1, y: top..<top + (isMain ? 10 : 5), Canvas.white)
       if isMain {
         let text = Self.milliseconds(time)
-        let left = x - Canvas.width(of: text, scale: 1) / 2
-        canvas.draw(text, x: max(1, left), y: top + 14, scale: 1)
+        let width = Canvas.width(of: text, scale: 1)
+        let left = max(1, min(x - width / 2, canvas.width - width - 1))
+        if left + width < canvas.width { canvas.draw(text, x: left, y: top + 14, scale: 1) }
       }
       line += 1
     }
@@ -461,12 +471,6 @@ extension StillComposer {
 
   /// Formats milliseconds without trailing zeros.
   private static func milliseconds(_ value: Double) -> String {
-    let thousandths = Int64((value * 1_000).rounded())
-    let (whole, rest) = (thousandths.magnitude / 1_000, thousandths.magnitude % 1_000)
-    var digits = String(rest)
-    digits = String(repeating: "0", count: 3 - digits.count) + digits
-    while digits.last == "0" { digits.removeLast() }
-    let sign = thousandths < 0 ? "-" : ""
-    return sign + "\(whole)" + (digits.isEmpty ? "" : ".\(digits)") + " ms"
+    Rational.decimals(Int64((value * 1_000).rounded()), count: 3, trimsZeros: true) + " ms"
   }
 }

@@ -28,6 +28,8 @@ struct ChartDrawing {
   /// The scale of text, as in `TextMask`.
   private static let scale = 2
   private static let fontSize = 18
+  /// The least distance from text to the left and right edge.
+  private static let margin = 4
 
   /// Makes a white drawing.
   init(width: Int, height: Int) {
@@ -57,7 +59,8 @@ struct ChartDrawing {
       """
   }
 
-  /// Adds a line of text, which is shortened if the drawing is too narrow.
+  /// Adds a line of text, which is shortened if the drawing is too narrow, and moved if it would
+  /// reach beyond the left or right edge.
   ///
   /// `y` is the top of capital letters. The text is written to the right or upward.
   mutating func write(
@@ -65,6 +68,12 @@ struct ChartDrawing {
     _ color: Color = .ink
   ) {
     let text = InstalledFont.standard.fitting(text, width: width - 40, scale: Self.scale)
+    var x = x
+    if !isUpward {
+      let textWidth = InstalledFont.standard.width(of: text, scale: Self.scale)
+      let before = anchor == .start ? 0 : anchor == .middle ? textWidth / 2 : textWidth
+      x = min(max(x, Self.margin + before), width - Self.margin - (textWidth - before))
+    }
     texts.append(Text(text: text, x: x, y: y, anchor: anchor, isUpward: isUpward, color: color))
   }
 
@@ -86,7 +95,8 @@ struct ChartDrawing {
   ///
   /// On a machine without fonts, its text is in the library's own font.
   ///
-  /// - Throws: `CallFailure` if FFmpeg has no decoder for SVG or no encoder for PNG.
+  /// - Throws: `CallFailure` of the kind `.notFound` if FFmpeg was built without librsvg, and others
+  ///   if the document cannot be drawn or encoded.
   func png() throws(CallFailure) -> [UInt8] {
     let font = InstalledFont.standard
     let image = try SVGImage.draw(font.isDots ? document(texts.map(Self.dots)) : svg())

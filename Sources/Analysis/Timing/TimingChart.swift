@@ -40,11 +40,20 @@ public struct TimingChart: Sendable {
 
   /// The chart as a PNG file.
   ///
-  /// - Throws: `MediaError` with `.writeFailed` if FFmpeg has no PNG encoder.
+  /// - Throws: `MediaError` with `.missingComponent` if FFmpeg was built without librsvg,
+  ///   `.outOfMemory`, and `.writeFailed` if FFmpeg has no PNG encoder.
   public func png() throws(MediaError) -> [UInt8] {
-    do { return try drawing().png() } catch {
-      throw MediaError(.writeFailed, "the chart cannot be encoded as PNG: \(error.description)")
-    }
+    do throws(CallFailure) { return try drawing().png() } catch { throw Self.pngError(error) }
+  }
+
+  static func pngError(_ failure: CallFailure) -> MediaError {
+    let stage = CallStage(
+      [
+        .notFound: .init(.missingComponent, "write the chart as SVG, or use an FFmpeg with librsvg")
+      ],
+      other: .init(.writeFailed, "write the chart as SVG"))
+    return MediaError(
+      failure, at: stage, message: "the chart cannot be drawn as PNG: \(failure.reason)")
   }
 
   private func drawing() -> ChartDrawing {
@@ -226,10 +235,6 @@ public struct TimingChart: Sendable {
   /// A number with at most three decimals.
   private func number(_ value: Double) -> String {
     let thousandths = Int64(min(1e15, max(0, (value * 1_000).rounded())))
-    let (whole, rest) = thousandths.quotientAndRemainder(dividingBy: 1_000)
-    guard rest > 0 else { return "\(whole)" }
-    var digits = String(String(1_000 + rest).dropFirst())
-    while digits.hasSuffix("0") { digits.removeLast() }
-    return "\(whole).\(digits)"
+    return Rational.decimals(thousandths, count: 3, trimsZeros: true)
   }
 }

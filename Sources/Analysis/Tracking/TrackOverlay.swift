@@ -60,8 +60,6 @@ public struct TrackOverlay: Sendable {
 
   /// A number with two digits after the point.
   private static func number(_ value: Double) -> String {
-    let hundredths = Int64(max(-1e12, min(1e12, (value * 100).rounded())))
-    let (whole, rest) = (hundredths.magnitude / 100, hundredths.magnitude % 100)
-    return (hundredths < 0 ? "-" : "") + "\(whole).\(rest < 10 ? "0" : "")\(rest)"
+    Rational.decimals(Int64(max(-1e12, min(1e12, (value * 100).rounded()))), count: 2)
   }
 }

@@ -51,8 +51,8 @@ struct UprightFrames: ~Copyable {
         width: upright.width, height: upright.height, bytes: try upright.packedBytes())
     } catch {
       throw MediaError(
-        .notConvertible, "a frame of \(path) cannot be converted: \(error)",
-        recovery: "choose a movie that plays")
+        error, at: CallStage(other: .init(.notConvertible, "choose a movie that plays")),
+        message: "a frame of \(path) cannot be converted: \(error)")
     }
   }
 }

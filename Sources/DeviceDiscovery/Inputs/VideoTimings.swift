@@ -36,10 +36,8 @@ public struct VideoTimings: Hashable, Sendable, CustomStringConvertible {
   /// Interlaced timings show the field rate.
   public var description: String {
     let rate = (frameRate?.doubleValue ?? 0) * (isInterlaced ? 2 : 1)
-    let thousandths = Int((rate * 1000).rounded())
-    let digits = String(thousandths % 1000)
-    let fraction = String(repeating: "0", count: 3 - digits.count) + digits
-    return "\(width)x\(height)\(isInterlaced ? "i" : "p") \(thousandths / 1000).\(fraction) Hz"
+    let text = Rational.decimals(Int((rate * 1000).rounded()), count: 3)
+    return "\(width)x\(height)\(isInterlaced ? "i" : "p") \(text) Hz"
   }
 
   /// The amount of blanking in VESA CVT timings.

@@ -214,9 +214,7 @@ struct PlayerScene: Hashable, Sendable {
 
   /// Formats a time as seconds with three decimals, rounded down.
   private func decimals(_ time: Rational) -> String {
-    let units = Int64(clamping: (try? (time * 1_000).rounded(.towardNegativeInfinity)) ?? 0)
-    let fraction = String(units % 1_000)
-    return "\(units / 1_000).\(String(repeating: "0", count: 3 - fraction.count))\(fraction)"
+    Rational.decimals((try? (time * 1_000).rounded(.towardNegativeInfinity)) ?? 0, count: 3)
   }
 }
 

@@ -15,8 +15,8 @@ package struct BurnInDrawing: Sendable {
 
   /// Prepares to draw text and a logo.
   ///
-  /// - Throws: `MediaError` with `.burnInRefused` for a pixel format that cannot be drawn on, or if
-  ///   the logo cannot be read.
+  /// - Throws: `MediaError` with `.burnInRefused` for a pixel format that cannot be drawn on, as
+  ///   ``BurnInFont/init(named:)`` does if the text cannot be drawn, or if the logo cannot be read.
   package init(
     _ burnIn: BurnIn, width: Int, height: Int, pixelFormat: LibAVPixelFormat, isFullRange: Bool,
     _ transfer: TransferFunction
@@ -28,7 +28,9 @@ package struct BurnInDrawing: Sendable {
         recovery: Recovery("choose H.264", .change(.codec)))
     }
     self.pixels = pixels
-    font = (burnIn.font ?? .standard).font
+    let font = burnIn.font ?? .standard
+    if !burnIn.items.isEmpty { try font.check(scale: Self.scale(width)) }
+    self.font = font.font
     logo = try burnIn.logoPath.map {
       try LogoOverlay(
         $0, in: VideoSize(width: width, height: height), pixels, margin: 4 * Self.scale(width))
@@ -62,11 +64,13 @@ package struct BurnInDrawing: Sendable {
     let lineHeight = (TextMask.capHeight + 2) * scale
     let top = max(0, bottom - lines.count * lineHeight - 2 * scale) & ~3
     let right = min(width, (longest * advance + 3 * scale + 3) & ~3)
-    pixels.fill(x: x..<x + right, y: top..<max(top, bottom), .black, on: frame)
+    // Installed fonts have letters that reach below the baseline by twice the scale.
+    let margin = (font.isDots ? 2 : 1) * scale
+    pixels.fillBlack(x: x..<x + right, y: top..<max(top, bottom), on: frame)
     for (number, line) in lines.enumerated() {
       let text = String(line.prefix(max(0, (width - 2 * scale) / advance)))
       font.mask(of: text, scale: scale).forEachPixel(
-        x: x + 2 * scale, y: top + 2 * scale + number * lineHeight
+        x: x + 2 * scale, y: top + margin + number * lineHeight
       ) { x, y, coverage in
         guard top..<bottom ~= y else { return }
         pixels.mixWhite(share: Double(coverage) / 255, x: x, y: y, on: frame)

@@ -27,47 +27,61 @@ public struct BurnInFont: Hashable, Sendable, CustomDebugStringConvertible {
   /// May be called from any thread. Characters that are wider than two thirds of their height are
   /// cut off.
   ///
-  /// - Parameter name: The name of a font family, such as `DejaVu Sans Mono`, optionally with a
-  ///   style, such as `monospace:bold` or `monospace:light:italic`. If the font is not installed,
-  ///   fontconfig selects the most similar installed font. The name `dots` means ``dots``.
-  /// - Throws: `MediaError` with `.burnInRefused` if the name is the path of a file or has an
-  ///   unknown style, or if no font is installed.
+  /// - Parameter name: The name of a font as fontconfig writes it: a family, such as `DejaVu Sans
+  ///   Mono`, optionally with a style, such as `monospace:bold`, `monospace:light:italic`, or
+  ///   `monospace:style=Bold Oblique`. `weight`, `slant` and `width` are further properties. If the
+  ///   font is not installed, fontconfig selects the most similar installed font. The name `dots`
+  ///   means ``dots``.
+  /// - Throws: `MediaError` with `.burnInRefused` if the name is the path of a file, or has a size,
+  ///   an unknown style or another property, or if no font is installed; `.missingComponent` if FFmpeg
+  ///   cannot draw text; `.outOfMemory`.
   public init(named name: String) throws(MediaError) {
     guard name != "dots" else {
       self = .dots
       return
     }
-    let parts = name.split(separator: ":", omittingEmptySubsequences: false)
-    var (weight, isItalic) = (400, false)
-    for part in parts.dropFirst() {
-      let style = part.lowercased()
-      if style == "italic" || style == "oblique" {
-        isItalic = true
-      } else if let known = Self.weights[style] {
-        weight = known
-      } else {
-        throw Self.refused(name, "has an unknown style")
-      }
+    do throws(FontPattern.Refusal) {
+      let pattern = try FontPattern(name)
+      font = InstalledFont(
+        family: pattern.family, weight: pattern.weight, isItalic: pattern.isItalic,
+        stretch: pattern.stretch)
+    } catch {
+      throw MediaError(
+        .burnInRefused, "\(name.isEmpty ? "an empty name" : name) \(error.reason)",
+        recovery: "name a family that fc-list lists, or leave the font out")
     }
-    guard let family = parts.first, !family.isEmpty, !name.contains("/") else {
-      throw Self.refused(name, "is not the name of a font")
-    }
-    font = InstalledFont(family: String(family), weight: weight, isItalic: isItalic)
-    guard font.isUsable else { throw Self.refused(name, "cannot be drawn") }
+    try check(scale: 2)
   }
 
-  /// The weights of fonts, as fontconfig names them.
-  private static let weights = [
-    "thin": 100, "extralight": 200, "light": 300, "regular": 400, "medium": 500, "semibold": 600,
-    "bold": 700, "extrabold": 800, "black": 900,
-  ]
+  /// Throws if text of a size cannot be drawn.
+  func check(scale: Int) throws(MediaError) {
+    do throws(CallFailure) { try font.check(scale: scale) } catch { throw Self.error(error) }
+  }
 
-  private static func refused(_ name: String, _ reason: String) -> MediaError {
-    MediaError(
-      .burnInRefused, "\(name) \(reason)",
-      recovery: "name a family that fc-list lists, or leave the font out")
+  /// The reason why ``standard`` is ``dots``: `.missingComponent` if FFmpeg cannot draw text,
+  /// `.burnInRefused` if no font is installed; nil if the system's font can be drawn.
+  public static var standardFailure: MediaError? { InstalledFont.standardFailure.map(error) }
+
+  /// The characters of a text that neither this font nor another installed font has, each once.
+  ///
+  /// They are drawn as boxes that contain their code, and in ``dots`` as question marks.
+  ///
+  /// May be called from any thread.
+  public func missingCharacters(of text: String) -> String { font.missingCharacters(of: text) }
+
+  private static func error(_ failure: CallFailure) -> MediaError {
+    MediaError(failure, at: .drawingText)
   }
 
   /// A hash of the font's pixels, which makes the digests of exports with different fonts differ.
   public var debugDescription: String { "font \(String(font.fingerprint, radix: 16))" }
+}
+
+extension CallStage {
+  /// Drawing text with an installed font.
+  fileprivate static let drawingText = CallStage(
+    [
+      .notFound: Row(.missingComponent, "use an FFmpeg with librsvg, or the font of dots"),
+      .notSupported: Row(.burnInRefused, "install a font, such as DejaVu, or use the font of dots"),
+    ], other: Row(.burnInRefused, "use the font of dots"))
 }

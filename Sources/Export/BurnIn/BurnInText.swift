@@ -128,9 +128,6 @@ package struct BurnInText: Sendable {
   ) throws -> String {
     let unit = (0..<digits).reduce(1) { one, _ in one * 10 }
     let units = Int64(clamping: try (number * Rational(Int64(unit))).rounded(.halfAwayFromZero))
-    let sign = units < 0 ? "-" : isSigned ? "+" : ""
-    let (whole, rest) = units.magnitude.quotientAndRemainder(dividingBy: UInt64(unit))
-    let fraction = String(rest)
-    return sign + "\(whole)." + String(repeating: "0", count: digits - fraction.count) + fraction
+    return (isSigned && units >= 0 ? "+" : "") + Rational.decimals(units, count: digits)
   }
 }

@@ -5,9 +5,6 @@ import OvercrankMediaCore
 
 /// The sample values of colors in a pixel format, and functions that draw with them.
 struct PixelCodes: Sendable {
-  /// A color without chroma.
-  enum Tone { case black, white }
-
   let layout: PixelComponents
   private let black: Double
   private let span: Double
@@ -44,17 +41,12 @@ struct PixelCodes: Sendable {
     }
   }
 
-  /// Fills the part of a rectangle that lies inside the frame.
-  ///
-  /// White may only be drawn on black, because drawing white changes only luma, or only red, green
-  /// and blue.
-  func fill(x: Range<Int>, y: Range<Int>, _ tone: Tone, on frame: MediaFrame) {
+  /// Fills the part of a rectangle that lies inside the frame with black.
+  func fillBlack(x: Range<Int>, y: Range<Int>, on frame: MediaFrame) {
     let x = x.clamped(to: 0..<frame.width)
     let y = y.clamped(to: 0..<frame.height)
     for (number, component) in layout.components.enumerated() {
-      if tone == .white, !layout.isRGB, number > 0 { return }
-      let level = tone == .white ? 1.0 : 0
-      let code = code(number, red: level, green: level, blue: level)
+      let code = code(number, red: 0, green: 0, blue: 0)
       let shift = component.isSubsampled ? layout.chromaShift : (0, 0)
       let size = layout.size(of: component, width: frame.width, height: frame.height)
       let columns = x.lowerBound >> shift.0..<(x.upperBound + (1 << shift.0) - 1) >> shift.0

@@ -68,7 +68,8 @@ extension ExportSession {
       digest.update([UInt8](try encoder.encode(plan)))
       let parts: [Any] =
         [
-          version, contents[asset.path] ?? "", try settings.container(), settings.mode,
+          version, contents[asset.path] ?? "", try settings.container(),
+          try Self.digestedMode(settings),
           settings.audioTimePitchAlgorithm, settings.otherAudioSpeeds,
           settings.audioCodec?.rawValue ?? "auto", settings.undecodableFrames,
           settings.captureFrameRate?.description ?? "none",
@@ -76,14 +77,20 @@ extension ExportSession {
           settings.part == .whole ? "whole" : "groups",
           settings.writesTimeMap ? "time map" : "no time map",
         ] + chosenTracks + (settings.fileLengthLimit.map { ["limit \($0)"] } ?? [])
-      if case .constant(_, let rendering) = settings.mode, let burnIn = rendering.burnIn {
-        if let logo = burnIn.logoPath { digest.update(try Self.ofFile(logo)) }
-        // The standard font may differ between the machines of a cluster.
-        if burnIn.font == nil { digest.update("\(BurnInFont.standard)") }
-      }
       digest.update(parts.map { "\n\($0)" }.joined())
       return ExportDigest(rawValue: digest.finish())
     } catch { throw MediaError(exporting: error) }
+  }
+
+  /// The mode, with the content of the logo in place of its path, and the font that draws the text.
+  private static func digestedMode(_ settings: ExportSettings) throws(MediaError) -> ExportMode {
+    guard case .constant(let rate, var rendering) = settings.mode, var burnIn = rendering.burnIn
+    else { return settings.mode }
+    if let logo = burnIn.logoPath { burnIn.logoPath = try ofFile(logo) }
+    // The standard font may differ between the machines of a cluster. Without text, no font counts.
+    burnIn.font = burnIn.items.isEmpty ? nil : burnIn.font ?? .standard
+    rendering.burnIn = burnIn
+    return .constant(rate, rendering)
   }
 
   private static func ofFile(_ path: String) throws(MediaError) -> String {

@@ -67,20 +67,24 @@ extension Rational {
     guard isValid, billion % denominator == 0 else { return nil }
     let scaled = numerator.multipliedReportingOverflow(by: billion / denominator)
     guard !scaled.overflow else { return nil }
-    var text = Self.decimals(scaled.partialValue, count: 9)
-    while text.last == "0" { text.removeLast() }
-    if text.last == "." { text.removeLast() }
-    return text
+    return Self.decimals(scaled.partialValue, count: 9, trimsZeros: true)
   }
 
   /// Formats a number of units as a decimal with `count` digits after the point.
   ///
-  /// One unit is 10^-`count`.
-  private static func decimals(_ units: Int128, count: Int) -> String {
+  /// One unit is 10^-`count`. With `trimsZeros`, the zeros at the end of the fraction are left out.
+  package static func decimals(
+    _ units: some BinaryInteger, count: Int, trimsZeros: Bool = false
+  ) -> String {
     var unit: UInt128 = 1
     for _ in 0..<count { unit *= 10 }
-    let (whole, rest) = units.magnitude.quotientAndRemainder(dividingBy: unit)
-    return "\(units < 0 ? "-" : "")\(whole).\(MediaTime.padded(rest, to: count))"
+    let (whole, rest) = UInt128(units.magnitude).quotientAndRemainder(dividingBy: unit)
+    var text = "\(units < 0 ? "-" : "")\(whole)"
+    if count > 0 { text += ".\(MediaTime.padded(rest, to: count))" }
+    guard trimsZeros, count > 0 else { return text }
+    while text.last == "0" { text.removeLast() }
+    if text.last == "." { text.removeLast() }
+    return text
   }
 }
 

@@ -142,8 +142,6 @@ enum RecordingTags {
     // cannot overflow. The fallback 0 is therefore never used.
     let millionths =
       (try? (rate.framesPerSecond * 1_000_000).rounded(.halfAwayFromZero)) ?? 0
-    let fraction = String(millionths % 1_000_000)
-    return "\(millionths / 1_000_000)."
-      + String(repeating: "0", count: 6 - fraction.count) + fraction
+    return Rational.decimals(millionths, count: 6)
   }
 }

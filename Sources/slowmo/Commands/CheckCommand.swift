@@ -79,9 +79,10 @@ struct CheckCommand: ParsableCommand, Verb {
           seconds: Double(frames.entries[$0 - 1].ticks) / Double(frames.timescale)))
     }
     if let plot, !writing.dryRun {
-      let chart = TimingChart(audit, frames: frames, title: file.lastPathComponent)
+      let name = file.lastPathComponent
+      let chart = TimingChart(audit, frames: frames, title: name)
       let isPNG = plot.fileExtension == "png"
-      if isPNG { Output.noteMissingFont() }
+      if isPNG { Output.noteMissingFonts(for: [name]) }
       let bytes = isPNG ? try chart.png() : [UInt8](chart.svg().utf8)
       try Files.write(plot, Data(bytes), overwrites: writing.overwrite)
     }

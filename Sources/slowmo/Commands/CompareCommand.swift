@@ -172,6 +172,8 @@ struct CompareCommand: ParsableCommand, Verb {
     comparison.writesTimeMap = !noTimeMap
     let plan = try comparison.plan()
     if !writing.dryRun {
+      // The time on each frame is in the standard font, even if the other text is not.
+      if burnIn?.usesStandardFont != true { Output.noteMissingFonts() }
       let progress = ProgressReporter(writing.progress)
       progress.start(file: output)
       try comparison.write(

@@ -213,6 +213,10 @@ struct PlayCommand: ParsableCommand, Verb {
         besideOrigin: content.time(origin))
     }
     defer { follower?.close() }
+    if windows != nil {
+      // A window with one movie does not show its name.
+      Output.noteMissingFonts(for: beside.map { [file, $0].map(\.lastPathComponent) } ?? [])
+    }
     let view = try windows?.open(
       [player] + (follower.map { [$0] } ?? []), clipNames: [file] + (beside.map { [$0] } ?? []))
     if let error = player.audioError {

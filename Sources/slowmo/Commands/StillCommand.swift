@@ -157,6 +157,7 @@ struct StillCommand: ParsableCommand, Verb {
   }
 
   private func image(_ composer: StillComposer, _ asset: Asset) throws -> StillImage {
+    if kind == .sheet || kind == .finish { Output.noteMissingFonts() }
     switch kind {
     case .sheet:
       return try composer.contactSheet(

@@ -62,8 +62,11 @@ struct BurnInOption: ExpressibleByArgument {
   ///
   /// - Throws: `MediaError` if the font cannot be drawn.
   func prepareFont() throws(MediaError) {
-    if try namedFont() == nil, !items.isEmpty { Output.noteMissingFont() }
+    if try namedFont() == nil, usesStandardFont { Output.noteMissingFonts() }
   }
+
+  /// Whether text is drawn in the system's font.
+  var usesStandardFont: Bool { font == nil && !items.isEmpty }
 
   private func namedFont() throws(MediaError) -> BurnInFont? {
     guard let font else { return nil }

@@ -263,10 +263,21 @@ extension Output {
     return texts
   }
 
-  /// Notes that text is drawn in dots, if no font is installed.
-  static func noteMissingFont() {
-    guard BurnInFont.standard == .dots else { return }
-    note("no font is installed, so text is drawn in dots; install fonts-dejavu-core")
+  /// Notes why text is drawn in dots, or which characters of the texts no installed font has.
+  static func noteMissingFonts(for texts: [String] = []) {
+    if let failure = BurnInFont.standardFailure {
+      let isFontless = failure.code == .burnInRefused
+      note(
+        isFontless
+          ? "no font is installed, so text is drawn in dots; install fonts-dejavu-core"
+          : "\(failure.message), so text is drawn in dots")
+    }
+    let missing = texts.map { BurnInFont.standard.missingCharacters(of: $0) }.joined()
+    guard !missing.isEmpty else { return }
+    note(
+      "no installed font has the characters \(missing.prefix(40)), so they are drawn as "
+        + "\(BurnInFont.standard == .dots ? "question marks" : "boxes"); install a font that has them, "
+        + "such as fonts-noto-cjk")
   }
 
   /// Warns if some of the frames that a command measures were synthesized.

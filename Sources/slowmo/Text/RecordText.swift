@@ -104,12 +104,7 @@ func decimal(_ value: Double, _ digits: Int) -> String {
   guard value.isFinite, abs(value) < 1e12 else { return "\(value)" }
   var scale = 1.0
   for _ in 0..<digits { scale *= 10 }
-  let units = Int64((abs(value) * scale).rounded())
-  let sign = value < 0 && units > 0 ? "-" : ""
-  guard digits > 0 else { return "\(sign)\(units)" }
-  let fraction = String(units % Int64(scale))
-  return "\(sign)\(units / Int64(scale)).\(String(repeating: "0", count: digits - fraction.count))"
-    + fraction
+  return Rational.decimals(Int128((value * scale).rounded()), count: digits)
 }
 
 extension RecordText {
