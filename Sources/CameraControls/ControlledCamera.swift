@@ -132,20 +132,3 @@ final class ControlledCamera: Sendable {
       recovery: "choose \(range)")
   }
 }
-
-extension DeviceControl {
-  /// The control's value at a fraction of its range: 0 is the minimum, 1 the maximum.
-  func value(at fraction: Double) -> Int64 {
-    let span = Double(maximum) - Double(minimum)
-    return nearestValue(to: Int64(saturating: (Double(minimum) + span * fraction).rounded()))
-  }
-
-  /// The fraction of the control's range at a value, from 0 to 1.
-  ///
-  /// Nil if the range is empty.
-  func fraction(of value: Int64) -> Double? {
-    guard minimum < maximum else { return nil }
-    let span = Double(maximum) - Double(minimum)
-    return min(max((Double(value) - Double(minimum)) / span, 0), 1)
-  }
-}

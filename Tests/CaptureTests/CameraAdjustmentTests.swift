@@ -92,10 +92,10 @@ struct CameraAdjustmentTests {
     events.note(4_000, of: .whiteBalanceTemperature)
     // The driver reads 160 from the camera in the end, so that the event is out of date.
     let exposures = ([157, 157, 160, 157] as [Int64]).map { own -> Int64? in
-      var reading = AdjustmentReading(focus: 5, exposure: own)
+      var reading = AdjustmentReading(values: [.focus: 5, .exposure: own])
       events.replace(in: &reading)
-      #expect(reading.focus == 5 && reading.whiteBalance == nil)
-      return reading.exposure
+      #expect(reading.values[.focus] == 5 && reading.values[.whiteBalance] == nil)
+      return reading.values[.exposure]
     }
     #expect(exposures == [33, 33, 160, 157])
   }
@@ -104,7 +104,7 @@ struct CameraAdjustmentTests {
     var detector = AdjustmentDetector()
     var events: [[CameraAdjustment]] = []
     for exposure: Int64 in [9, 9, 8, 7, 7, 6, 6, 6, 6, 6, 5] {
-      events.append(detector.see(AdjustmentReading(exposure: exposure)))
+      events.append(detector.see(AdjustmentReading(values: [.exposure: exposure])))
     }
     let (begins, ends) = (
       CameraAdjustment(subject: .exposure, isAdjusting: true),
@@ -117,7 +117,8 @@ struct CameraAdjustmentTests {
     var detector = AdjustmentDetector()
     var events: [[Bool]] = []
     for exposure: Int64? in [9, 8, nil, nil, 8, 7] {
-      events.append(detector.see(AdjustmentReading(exposure: exposure)).map(\.isAdjusting))
+      let reading = AdjustmentReading(values: exposure.map { [.exposure: $0] } ?? [:])
+      events.append(detector.see(reading).map(\.isAdjusting))
     }
     #expect(events == [[], [true], [false], [], [], [true]])
   }
