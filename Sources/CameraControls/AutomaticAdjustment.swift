@@ -12,38 +12,31 @@ struct AutomaticAdjustment: Sendable {
     case continuous
   }
 
-  /// The adjustment's name in errors.
-  let name: String
-  /// The controls that may switch the adjustment, the preferred one first.
-  private var switches: [ControlID] = []
-  /// The items of a menu that switch the adjustment on or off, in order of preference.
-  private var items: (on: [Int64], off: [Int64]) = ([1], [0])
-  /// The control that is switched on and off with the adjustment.
-  private(set) var companion: ControlID?
-  /// The bit of `V4L2_CID_3A_LOCK` that pauses the adjustment, or 0.
-  private(set) var lock: Int64 = 0
-  /// The button that runs the adjustment once.
-  private(set) var start: ControlID?
-
   /// Whether the camera adjusts continuously.
-  var isOn: CameraProperty<Bool> {
-    CameraProperty(controls: switches, unit: .flag(on: items.on, off: items.off))
-  }
+  let isOn: CameraProperty<Bool>
+  /// The control that is switched on and off with the adjustment.
+  var companion: ControlID?
+  /// The bit of `V4L2_CID_3A_LOCK` that pauses the adjustment, or 0.
+  var lock: Int64 = 0
+  /// The button that runs the adjustment once.
+  var start: ControlID?
 
   static let exposure = AutomaticAdjustment(
-    name: "exposure", switches: [.automaticExposure],
-    items: (
-      on: [ControlItem.exposureAutomatic, ControlItem.exposureAperturePriority],
-      off: [ControlItem.exposureManual, ControlItem.exposureShutterPriority]
-    ), companion: .automaticGain, lock: ControlBit.lockExposure)
+    isOn: CameraProperty(
+      [.automaticExposure],
+      .flag(
+        on: [ControlItem.exposureAutomatic, ControlItem.exposureAperturePriority],
+        off: [ControlItem.exposureManual, ControlItem.exposureShutterPriority])),
+    companion: .automaticGain, lock: ControlBit.lockExposure)
   static let whiteBalance = AutomaticAdjustment(
-    name: "white balance", switches: [.automaticWhiteBalance, .whiteBalancePreset],
-    items: (on: [ControlItem.whiteBalanceAutomatic], off: [ControlItem.whiteBalanceManual]),
+    isOn: CameraProperty(
+      [.automaticWhiteBalance, .whiteBalancePreset],
+      .flag(on: [ControlItem.whiteBalanceAutomatic], off: [ControlItem.whiteBalanceManual])),
     lock: ControlBit.lockWhiteBalance, start: .whiteBalanceOnce)
   static let focus = AutomaticAdjustment(
-    name: "focus", switches: [.automaticFocus], lock: ControlBit.lockFocus,
+    isOn: CameraProperty([.automaticFocus], .flag()), lock: ControlBit.lockFocus,
     start: .automaticFocusStart)
-  static let iso = AutomaticAdjustment(name: "ISO", switches: [.automaticISO])
+  static let iso = AutomaticAdjustment(isOn: CameraProperty([.automaticISO], .flag()))
 }
 
 extension ControlledCamera {

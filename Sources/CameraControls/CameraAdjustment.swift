@@ -37,40 +37,6 @@ public struct CameraAdjustment: Hashable, Sendable {
 // readings therefore mean that the camera is not adjusting only if earlier readings differed. A
 // camera may also report its changes by itself, and the driver then sends an event.
 extension CameraControls {
-  /// Whether the lens is moving to focus, or nil where the camera does not report it.
-  ///
-  /// The source is `V4L2_CID_AUTO_FOCUS_STATUS` or, on the many cameras without it, the lens position
-  /// that continuous autofocus chose. The position is read twice, 100 ms apart, and the call waits for
-  /// that time. Nil if no reading of the position has differed from an earlier one, because the driver
-  /// may not ask the camera for it.
-  public var isAdjustingFocus: Bool? {
-    get throws(MediaError) {
-      if let status = try camera.number(.automaticFocusStatus) {
-        return status & ControlBit.focusIsBusy != 0
-      }
-      return try automaticValues.isChanging(.focus)
-    }
-  }
-
-  /// Whether automatic exposure is still changing, or nil where the camera does not report the
-  /// exposure duration that it chose.
-  ///
-  /// The duration is read twice, 100 ms apart. The call waits for that time. With a driver that may
-  /// answer with an old value, such as `uvcvideo`, it is also nil if no reading has differed from an
-  /// earlier one of this object.
-  public var isAdjustingExposure: Bool? {
-    get throws(MediaError) { try automaticValues.isChanging(.exposure) }
-  }
-
-  /// Whether automatic white balance is still changing, or nil where the camera does not report the
-  /// color temperature that it chose.
-  ///
-  /// The temperature is read twice, 100 ms apart, with the same restriction as for
-  /// ``isAdjustingExposure``. The call waits for that time.
-  public var isAdjustingWhiteBalance: Bool? {
-    get throws(MediaError) { try automaticValues.isChanging(.whiteBalance) }
-  }
-
   /// The start and the end of each automatic adjustment of focus, exposure and white balance.
   ///
   /// A thread reads the automatic values ten times per second. The thread ends at most 100 ms after

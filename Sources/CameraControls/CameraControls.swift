@@ -32,7 +32,7 @@ public final class CameraControls: Sendable {
   let camera: ControlledCamera
   private let torch: TorchControl
   private let zoomRamp: ZoomRamp
-  let automaticValues: AutomaticValues
+  private let automaticValues: AutomaticValues
   private let storedFlashMode = Mutex(FlashMode.off)
   /// The exposure that ``ExposureMode/locked`` set manually, because the camera has no exposure
   /// lock.
@@ -84,6 +84,46 @@ public final class CameraControls: Sendable {
     try await BlockingThread.run { _ throws(MediaError) in try body(self) }
   }
 
+  private func read<Value>(_ property: CameraProperty<Value>) throws(MediaError) -> Value? {
+    try camera.read(property)
+  }
+
+  // MARK: - Automatic adjustments
+
+  /// Whether the lens is moving to focus, or nil where the camera does not report it.
+  ///
+  /// The source is `V4L2_CID_AUTO_FOCUS_STATUS` or, on the many cameras without it, the lens position
+  /// that continuous autofocus chose. The position is read twice, 100 ms apart, and the call waits for
+  /// that time. Nil if no reading of the position has differed from an earlier one, because the driver
+  /// may not ask the camera for it.
+  public var isAdjustingFocus: Bool? {
+    get throws(MediaError) {
+      if let status = try camera.number(.automaticFocusStatus) {
+        return status & ControlBit.focusIsBusy != 0
+      }
+      return try automaticValues.isChanging(.focus)
+    }
+  }
+
+  /// Whether automatic exposure is still changing, or nil where the camera does not report the
+  /// exposure duration that it chose.
+  ///
+  /// The duration is read twice, 100 ms apart. The call waits for that time. With a driver that may
+  /// answer with an old value, such as `uvcvideo`, it is also nil if no reading has differed from an
+  /// earlier one of this object.
+  public var isAdjustingExposure: Bool? {
+    get throws(MediaError) { try automaticValues.isChanging(.exposure) }
+  }
+
+  /// Whether automatic white balance is still changing, or nil where the camera does not report the
+  /// color temperature that it chose.
+  ///
+  /// The temperature is read twice, 100 ms apart, with the same restriction as for
+  /// ``isAdjustingExposure``. The call waits for that time.
+  public var isAdjustingWhiteBalance: Bool? {
+    get throws(MediaError) { try automaticValues.isChanging(.whiteBalance) }
+  }
+
   // MARK: - Exposure
 
   /// Whether the camera supports an exposure mode.
@@ -104,7 +144,7 @@ public final class CameraControls: Sendable {
   public var exposureMode: ExposureMode? {
     get throws(MediaError) {
       if try camera.isLocked(.exposure) { return .locked }
-      let isAutomatic = try camera.read(AutomaticAdjustment.exposure.isOn)
+      let isAutomatic = try read(AutomaticAdjustment.exposure.isOn)
       if isAutomatic == true { return .continuousAutoExposure }
       guard isAutomatic == false || camera.has(.exposureDuration) else { return nil }
       guard let locked = lockedExposure.withLock({ $0 }) else { return .custom }
@@ -138,14 +178,12 @@ public final class CameraControls: Sendable {
   /// The exposure duration and gain in effect, set manually or chosen by the camera.
   public var exposure: ExposureSetting {
     get throws(MediaError) {
-      ExposureSetting(duration: try camera.read(.exposureDuration), gain: try camera.read(.gain))
+      ExposureSetting(duration: try read(.exposureDuration), gain: try read(.gain))
     }
   }
 
   /// The exposure time of each frame, or nil where the camera does not report it.
-  public var exposureDuration: MediaTime? {
-    get throws(MediaError) { try camera.read(.exposureDuration) }
-  }
+  public var exposureDuration: MediaTime? { get throws(MediaError) { try read(.exposureDuration) } }
 
   /// The exposure durations that the camera supports, or nil where duration cannot be set.
   ///
@@ -214,7 +252,7 @@ public final class CameraControls: Sendable {
   public var isoValues: [Double] { get throws(MediaError) { try camera.values(of: .iso) } }
 
   /// The current ISO value, or nil where the camera does not report it.
-  public var iso: Double? { get throws(MediaError) { try camera.read(.iso) } }
+  public var iso: Double? { get throws(MediaError) { try read(.iso) } }
 
   /// Sets the ISO value manually: `V4L2_CID_ISO_SENSITIVITY`.
   ///
@@ -226,16 +264,14 @@ public final class CameraControls: Sendable {
   ///
   /// Positive values are brighter: 1000 doubles the light. Nil where the camera has no
   /// compensation.
-  public var exposureTargetBias: Int64? {
-    get throws(MediaError) { try camera.read(.exposureTargetBias) }
-  }
+  public var exposureTargetBias: Int64? { get throws(MediaError) { try read(.exposureBias) } }
 
   /// The supported exposure compensations, in thousandths of an EV, darkest first.
   ///
   /// For a camera whose control is a range and not a menu, contains only the smallest and the
   /// greatest value. Empty if the camera has no compensation.
   public var exposureTargetBiases: [Int64] {
-    get throws(MediaError) { try camera.values(of: .exposureTargetBias).sorted() }
+    get throws(MediaError) { try camera.values(of: .exposureBias).sorted() }
   }
 
   /// Sets the exposure compensation: `V4L2_CID_AUTO_EXPOSURE_BIAS`.
@@ -246,7 +282,7 @@ public final class CameraControls: Sendable {
   ///   `.controlNotSupported`.
   @discardableResult
   public func setExposureTargetBias(_ bias: Int64) throws(MediaError) -> Int64 {
-    try camera.write(.exposureTargetBias, bias)
+    try camera.write(.exposureBias, bias)
   }
 }
 
@@ -259,10 +295,10 @@ extension CameraControls {
   public var hasTorch: Bool { camera.has(.torch) }
 
   /// Whether the camera has a flash whose device node this user may open.
-  public var hasFlash: Bool { camera.has(.flashMode, item: ControlItem.ledFlashes) }
+  public var hasFlash: Bool { camera.has(.flash) }
 
   /// Whether the torch is lit now, or nil if the camera has none.
-  public var isTorchActive: Bool? { get throws(MediaError) { try camera.read(.torch) } }
+  public var isTorchActive: Bool? { get throws(MediaError) { try read(.torch) } }
 
   /// The torch brightness from 0 to 1, or nil if the camera has no torch.
   ///
@@ -270,7 +306,7 @@ extension CameraControls {
   public var torchLevel: Double? {
     get throws(MediaError) {
       guard let isActive = try isTorchActive else { return nil }
-      return isActive ? try camera.read(.torchLevel) ?? 1 : 0
+      return isActive ? try read(.torchLevel) ?? 1 : 0
     }
   }
 
@@ -325,7 +361,7 @@ extension CameraControls {
   ///   `.deviceFailed` if the LED is too hot or not ready.
   public func fireFlash() throws(MediaError) {
     let strobe = try camera.require(.flashStrobe)
-    if hasFlash { try camera.set(.flashMode, ControlItem.ledFlashes) }
+    if hasFlash { try camera.write(.flash, true) }
     try camera.set(strobe, 1)
   }
 
@@ -376,7 +412,7 @@ extension CameraControls {
   /// The factor is the value of `V4L2_CID_ZOOM_ABSOLUTE` divided by the control's minimum. The unit
   /// of the control is driver-specific. If the minimum is zero or less, the quotient has no
   /// meaning, and the camera counts as one without zoom. The control can then still be set by name.
-  public var videoZoomFactor: Double? { get throws(MediaError) { try camera.read(.zoomFactor) } }
+  public var videoZoomFactor: Double? { get throws(MediaError) { try read(.zoomFactor) } }
 
   /// The supported zoom factors, from 1, or nil where the camera cannot zoom.
   public var videoZoomFactorRange: ClosedRange<Double>? {
@@ -431,7 +467,7 @@ extension CameraControls {
   public var whiteBalanceMode: WhiteBalanceMode? {
     get throws(MediaError) {
       if try camera.isLocked(.whiteBalance) { return .locked }
-      return try camera.read(AutomaticAdjustment.whiteBalance.isOn).map {
+      return try read(AutomaticAdjustment.whiteBalance.isOn).map {
         $0 ? .continuousAutoWhiteBalance : .locked
       }
     }
@@ -449,13 +485,11 @@ extension CameraControls {
 
   /// The color temperature of the light that appears white, in kelvin, or nil where the camera does
   /// not report it.
-  public var whiteBalanceTemperature: Int64? {
-    get throws(MediaError) { try camera.read(.whiteBalanceTemperature) }
-  }
+  public var whiteBalanceTemperature: Int64? { get throws(MediaError) { try read(.temperature) } }
 
   /// The supported color temperatures, in kelvin, or nil where the temperature cannot be set.
   public var whiteBalanceTemperatureRange: ClosedRange<Int64>? {
-    get throws(MediaError) { try camera.range(of: .whiteBalanceTemperature) }
+    get throws(MediaError) { try camera.range(of: .temperature) }
   }
 
   /// Sets the color temperature manually: `V4L2_CID_WHITE_BALANCE_TEMPERATURE`.
@@ -465,7 +499,7 @@ extension CameraControls {
   /// - Throws: `MediaError` with `.controlOutOfRange`, `.controlNotSupported`.
   @discardableResult
   public func setWhiteBalanceModeLocked(temperature: Int64) throws(MediaError) -> Int64 {
-    try camera.write(.whiteBalanceTemperature, temperature)
+    try camera.write(.temperature, temperature)
   }
 }
 
@@ -484,7 +518,7 @@ extension CameraControls {
 
   /// The distances that autofocus searches, or nil where the camera lacks the control.
   public var autoFocusRangeRestriction: AutoFocusRangeRestriction? {
-    get throws(MediaError) { try camera.read(.focusRange) }
+    get throws(MediaError) { try read(.focusRange) }
   }
 
   /// Restricts the distances that autofocus searches: `V4L2_CID_AUTO_FOCUS_RANGE`.
@@ -505,7 +539,7 @@ extension CameraControls {
   /// The current focus mode, or nil for a camera with fixed focus.
   public var focusMode: FocusMode? {
     get throws(MediaError) {
-      if try camera.read(AutomaticAdjustment.focus.isOn) == true {
+      if try read(AutomaticAdjustment.focus.isOn) == true {
         return try camera.isLocked(.focus) ? .locked : .continuousAutoFocus
       }
       if try isAdjustingFocus == true { return .autoFocus }
@@ -532,7 +566,7 @@ extension CameraControls {
   ///
   /// Nil where the camera does not report the position. `V4L2_CID_FOCUS_ABSOLUTE` uses a
   /// driver-specific unit in which greater values are closer.
-  public var lensPosition: Double? { get throws(MediaError) { try camera.read(.lensPosition) } }
+  public var lensPosition: Double? { get throws(MediaError) { try read(.lensPosition) } }
 
   /// Switches autofocus off and moves the lens: `V4L2_CID_FOCUS_ABSOLUTE`.
   ///
@@ -551,7 +585,7 @@ extension CameraControls {
   /// lacks the control. ``isLowLightBoostEnabled`` is a different control, which does not change
   /// the frame rate.
   public var isAutoVideoFrameRateEnabled: Bool? {
-    get throws(MediaError) { try camera.read(.mayLowerFrameRate) }
+    get throws(MediaError) { try read(.mayLowerFrameRate) }
   }
 
   /// Allows automatic exposure to lower the frame rate: `V4L2_CID_EXPOSURE_AUTO_PRIORITY`.
@@ -563,14 +597,12 @@ extension CameraControls {
   }
 
   /// Whether the camera has a scene mode for low light.
-  public var isLowLightBoostSupported: Bool { camera.has(.lowLightBoost) }
+  public var isLowLightBoostSupported: Bool { camera.has(.lowLight) }
 
   /// Whether the scene mode for low light is on, or nil where the camera lacks it.
   ///
   /// Corresponds to `automaticallyEnablesLowLightBoostWhenAvailable`.
-  public var isLowLightBoostEnabled: Bool? {
-    get throws(MediaError) { try camera.read(.lowLightBoost) }
-  }
+  public var isLowLightBoostEnabled: Bool? { get throws(MediaError) { try read(.lowLight) } }
 
   /// Switches the scene mode for low light on or off: `V4L2_CID_SCENE_MODE`.
   ///
@@ -579,27 +611,25 @@ extension CameraControls {
   ///
   /// - Throws: `MediaError` with `.controlNotSupported`.
   public func setLowLightBoostEnabled(_ isEnabled: Bool) throws(MediaError) {
-    try camera.write(.lowLightBoost, isEnabled)
+    try camera.write(.lowLight, isEnabled)
   }
 
   /// Whether the camera extends its dynamic range (HDR), or nil where it cannot.
   ///
   /// Many cameras combine two exposures for this, which lowers the frame rate. Use false for high
   /// frame rates.
-  public var isVideoHDREnabled: Bool? {
-    get throws(MediaError) { try camera.read(.wideDynamicRange) }
-  }
+  public var isVideoHDREnabled: Bool? { get throws(MediaError) { try read(.hdr) } }
 
   /// Switches the extended dynamic range (HDR) on or off: `V4L2_CID_WIDE_DYNAMIC_RANGE`.
   ///
   /// - Throws: `MediaError` with `.controlNotSupported`.
   public func setVideoHDREnabled(_ isEnabled: Bool) throws(MediaError) {
-    try camera.write(.wideDynamicRange, isEnabled)
+    try camera.write(.hdr, isEnabled)
   }
 
   /// Whether the camera stabilizes the image, or nil where it cannot.
   public var isVideoStabilizationEnabled: Bool? {
-    get throws(MediaError) { try camera.read(.stabilization) }
+    get throws(MediaError) { try read(.stabilization) }
   }
 
   /// Switches image stabilization on or off: `V4L2_CID_IMAGE_STABILIZATION`.
@@ -613,12 +643,12 @@ extension CameraControls {
   ///
   /// Flicker suppression restricts the exposure durations that automatic exposure may choose.
   public var powerLineFrequency: PowerLineFrequency? {
-    get throws(MediaError) { try camera.read(.powerLineFrequency) }
+    get throws(MediaError) { try read(.powerLine) }
   }
 
   /// Whether the camera can suppress flicker at a mains frequency.
   public func isPowerLineFrequencySupported(_ frequency: PowerLineFrequency) -> Bool {
-    camera.supports(.powerLineFrequency, frequency)
+    camera.supports(.powerLine, frequency)
   }
 
   /// Sets the mains frequency for flicker suppression: `V4L2_CID_POWER_LINE_FREQUENCY`.
@@ -626,23 +656,21 @@ extension CameraControls {
   /// - Throws: `MediaError` with `.controlNotSupported` if the camera lacks the control or the
   ///   frequency.
   public func setPowerLineFrequency(_ frequency: PowerLineFrequency) throws(MediaError) {
-    try camera.write(.powerLineFrequency, frequency)
+    try camera.write(.powerLine, frequency)
   }
 
   /// Whether the privacy shutter is closed, which makes all frames black.
   ///
   /// Nil where the camera does not report it. The source is `V4L2_CID_PRIVACY`.
-  public var isPrivacyShutterClosed: Bool? {
-    get throws(MediaError) { try camera.read(.privacy) }
-  }
+  public var isPrivacyShutterClosed: Bool? { get throws(MediaError) { try read(.privacy) } }
 
   /// Whether the image is mirrored left to right, or nil where the camera cannot mirror.
   public var isVideoMirrored: Bool? {
     get throws(MediaError) {
-      guard let isMirrored = try camera.read(.isMirrored) else { return nil }
+      guard let isMirrored = try read(.isMirrored) else { return nil }
       // A camera that flips in both directions rotates the image by 180 degrees. That is not a
       // mirroring.
-      return try isMirrored != (camera.read(.isFlipped) ?? false)
+      return try isMirrored != (read(.isFlipped) ?? false)
     }
   }
 
@@ -651,7 +679,7 @@ extension CameraControls {
   /// - Throws: `MediaError` with `.controlNotSupported`, or `.deviceBusy` from cameras that cannot
   ///   change mirroring while they stream.
   public func setVideoMirrored(_ isMirrored: Bool) throws(MediaError) {
-    try camera.write(.isMirrored, isMirrored != (camera.read(.isFlipped) ?? false))
+    try camera.write(.isMirrored, isMirrored != (read(.isFlipped) ?? false))
   }
 
   /// The clockwise rotation of the image, from 0 to 359 degrees.
@@ -659,8 +687,8 @@ extension CameraControls {
   /// Nil where the camera cannot rotate the image.
   public var videoRotationAngle: Int64? {
     get throws(MediaError) {
-      let rotated = try camera.read(.rotation)
-      let isFlipped = try camera.read(.isFlipped)
+      let rotated = try read(.rotation)
+      let isFlipped = try read(.isFlipped)
       guard rotated != nil || (isFlipped != nil && camera.has(ControlID.isMirrored)) else {
         return nil
       }
@@ -714,9 +742,7 @@ extension CameraControls {
   }
 
   /// The center of the region that autofocus measures, or nil if it measures the whole image.
-  public var focusPointOfInterest: Point? {
-    get throws(MediaError) { try focusRegion.center }
-  }
+  public var focusPointOfInterest: Point? { get throws(MediaError) { try focusRegion.center } }
 
   /// Sets the region that automatic exposure measures.
   ///

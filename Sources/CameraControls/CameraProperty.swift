@@ -11,13 +11,22 @@ struct CameraProperty<Value: Sendable>: Sendable {
   let controls: [ControlID]
   let unit: ControlUnit<Value>
   /// The property's name in the error for a value out of range.
-  var name = ""
+  let name: String
   /// The adjustment that is switched off before the property is set.
-  var automatic: AutomaticAdjustment?
+  let automatic: (@Sendable () -> AutomaticAdjustment)?
   /// The name of what a camera lacks that does not support a value.
   ///
   /// Nil for the name of the first control.
-  var feature: (@Sendable (Value) -> String)?
+  let feature: (@Sendable (Value) -> String)?
+
+  init(
+    _ controls: [ControlID], _ unit: ControlUnit<Value>, _ name: String = "",
+    off automatic: (@Sendable () -> AutomaticAdjustment)? = nil,
+    lacks feature: (@Sendable (Value) -> String)? = nil
+  ) {
+    (self.controls, self.unit, self.name) = (controls, unit, name)
+    (self.automatic, self.feature) = (automatic, feature)
+  }
 }
 
 /// The conversion between the numbers of a control and the values of a property.
@@ -77,7 +86,7 @@ extension ControlledCamera {
   @discardableResult
   func write<Value>(_ property: CameraProperty<Value>, _ value: Value) throws(MediaError) -> Value {
     let (control, number) = try setting(property, value)
-    if let automatic = property.automatic { try switchOff(automatic) }
+    if let automatic = property.automatic { try switchOff(automatic()) }
     return property.unit.value(try set(control, number), control) ?? value
   }
 
@@ -107,7 +116,7 @@ extension DeviceControl {
     kind.isMenu ? menu.map(\.index) : minimum <= maximum ? [minimum, maximum] : []
   }
 
-  /// What a number means: for an integer menu, the number of its item.
+  /// The meaning of a number: for an integer menu, the number of its item.
   fileprivate func quantity(at number: Int64) -> Int64? {
     kind == .integerMenu ? menu.first { $0.index == number }?.number : number
   }
@@ -221,87 +230,78 @@ extension ControlUnit<Bool> {
 
 extension CameraProperty<MediaTime> {
   static var exposureDuration: Self {
-    Self(
-      controls: [.exposureTime], unit: .time(of: .exposureTime), name: "exposure duration",
-      automatic: .exposure)
+    Self([.exposureTime], .time(of: .exposureTime), "exposure duration", off: { .exposure })
   }
 }
 
 extension CameraProperty<Int64> {
   /// The camera's general gain or, if it has none, the sensor's analog gain.
-  static var gain: Self {
-    Self(controls: [.gain, .analogueGain], unit: .quantity(), name: "gain", automatic: .exposure)
+  static var gain: Self { Self([.gain, .analogueGain], .quantity(), "gain", off: { .exposure }) }
+  static var exposureBias: Self { Self([.exposureBias], .quantity("/1000 EV"), "exposure bias") }
+  static var temperature: Self {
+    Self([.whiteBalanceTemperature], .quantity(" K"), "white balance", off: { .whiteBalance })
   }
-  static var exposureTargetBias: Self {
-    Self(controls: [.exposureBias], unit: .quantity("/1000 EV"), name: "exposure bias")
-  }
-  static var whiteBalanceTemperature: Self {
-    Self(
-      controls: [.whiteBalanceTemperature], unit: .quantity(" K"), name: "white balance",
-      automatic: .whiteBalance)
-  }
-  static var rotation: Self {
-    Self(controls: [.rotation], unit: .degrees, feature: { "rotation by \($0) degrees" })
-  }
+  static var rotation: Self { Self([.rotation], .degrees, lacks: { "rotation by \($0) degrees" }) }
 }
 
 extension CameraProperty<Double> {
   static var iso: Self {
     let unit = ControlUnit.scale(isExact: true) { $0.kind == .integerMenu ? (0, 1000) : nil }
-    return Self(controls: [.isoSensitivity], unit: unit, name: "ISO value", automatic: .iso)
+    return Self([.isoSensitivity], unit, "ISO value", off: { .iso })
   }
   static var lensPosition: Self {
     let unit = ControlUnit.scale { $0.minimum < $0.maximum ? ($0.maximum, $0.minimum) : nil }
-    return Self(controls: [.focus], unit: unit, name: "lens position", automatic: .focus)
+    return Self([.focus], unit, "lens position", off: { .focus })
   }
   /// Multiples of the minimum, which have no meaning if the minimum is zero or less.
   static var zoomFactor: Self {
     let unit = ControlUnit.scale {
       $0.minimum > 0 && $0.minimum < $0.maximum ? (0, $0.minimum) : nil
     }
-    return Self(controls: [.zoom], unit: unit, name: "zoom factor", feature: { _ in "zoom" })
+    return Self([.zoom], unit, "zoom factor", lacks: { _ in "zoom" })
   }
   static var torchLevel: Self {
-    let unit = ControlUnit.scale { $0.maximum > 0 ? (0, $0.maximum) : nil }
-    return Self(controls: [.torchIntensity], unit: unit, name: "torch level")
+    Self([.torchIntensity], .scale { $0.maximum > 0 ? (0, $0.maximum) : nil }, "torch level")
   }
 }
 
 extension CameraProperty<Bool> {
-  static var mayLowerFrameRate: Self { Self(controls: [.exposureMayLowerRate], unit: .flag()) }
-  static var wideDynamicRange: Self { Self(controls: [.wideDynamicRange], unit: .flag()) }
-  static var stabilization: Self { Self(controls: [.imageStabilization], unit: .flag()) }
-  static var privacy: Self { Self(controls: [.privacy], unit: .flag()) }
-  static var isMirrored: Self { Self(controls: [.isMirrored], unit: .flag()) }
-  static var isFlipped: Self { Self(controls: [.isFlipped], unit: .flag()) }
-  static var lowLightBoost: Self {
-    let unit = ControlUnit.flag(
-      on: [ControlItem.sceneNight], off: [ControlItem.sceneNone], needsOn: true)
-    return Self(controls: [.sceneMode], unit: unit, feature: { _ in "low-light boost" })
+  static var mayLowerFrameRate: Self { Self([.exposureMayLowerRate], .flag()) }
+  static var hdr: Self { Self([.wideDynamicRange], .flag()) }
+  static var stabilization: Self { Self([.imageStabilization], .flag()) }
+  static var privacy: Self { Self([.privacy], .flag()) }
+  static var isMirrored: Self { Self([.isMirrored], .flag()) }
+  static var isFlipped: Self { Self([.isFlipped], .flag()) }
+  static var lowLight: Self {
+    let (on, off) = ([ControlItem.sceneNight], [ControlItem.sceneNone])
+    return Self(
+      [.sceneMode], .flag(on: on, off: off, needsOn: true), lacks: { _ in "low-light boost" })
   }
   static var torch: Self {
-    let unit = ControlUnit.flag(
-      on: [ControlItem.ledLights], off: [ControlItem.ledOff], needsOn: true)
-    return Self(controls: [.flashMode], unit: unit, feature: { _ in "torch" })
+    let (on, off) = ([ControlItem.ledLights], [ControlItem.ledOff])
+    return Self([.flashMode], .flag(on: on, off: off, needsOn: true), lacks: { _ in "torch" })
+  }
+  static var flash: Self {
+    Self(
+      [.flashMode], .flag(on: [ControlItem.ledFlashes], off: [ControlItem.ledOff], needsOn: true))
   }
 }
 
 extension CameraProperty<PowerLineFrequency> {
-  static var powerLineFrequency: Self {
+  static var powerLine: Self {
     let items = PowerLineFrequency.allCases.map { ($0, [Int64($0.rawValue)]) }
-    return Self(
-      controls: [.powerLineFrequency], unit: .items(items),
-      feature: { "power line frequency \($0)" })
+    return Self([.powerLineFrequency], .items(items), lacks: { "power line frequency \($0)" })
   }
 }
 
 extension CameraProperty<AutoFocusRangeRestriction> {
   static var focusRange: Self {
-    Self(
-      controls: [.automaticFocusRange],
-      unit: .items([
-        (.none, [ControlItem.focusAnywhere, ControlItem.focusNormal]),
-        (.near, [ControlItem.focusNear]), (.far, [ControlItem.focusFar]),
-      ]), feature: { "restriction of autofocus to \($0.rawValue)" })
+    let items: [(AutoFocusRangeRestriction, [Int64])] = [
+      (.none, [ControlItem.focusAnywhere, ControlItem.focusNormal]),
+      (.near, [ControlItem.focusNear]), (.far, [ControlItem.focusFar]),
+    ]
+    return Self(
+      [.automaticFocusRange], .items(items), lacks: { "restriction of autofocus to \($0.rawValue)" }
+    )
   }
 }

@@ -76,12 +76,6 @@ final class ControlledCamera: Sendable {
   /// False if the device is lost.
   func has(_ id: ControlID) -> Bool { (try? find(id)) != nil }
 
-  /// Whether the device has a menu control with an item of this index.
-  func has(_ id: ControlID, item: Int64) -> Bool {
-    guard let control = try? find(id) else { return false }
-    return control.menu.contains { $0.index == item }
-  }
-
   /// The value of a control as a number, or nil if the device lacks the control.
   func number(_ id: ControlID) throws(MediaError) -> Int64? {
     guard let control = try find(id) else { return nil }
