@@ -202,7 +202,8 @@ struct RareControlsTests {
     #expect(exposure.gain == 16)
     #expect(
       driver.numbersWritten == [
-        "white_balance_auto_preset=0", "white_balance_auto_preset=1", "exposure_time=0",
+        "white_balance_auto_preset=0", "white_balance_auto_preset=1",
+        "exposure_time_absolute=0",
         "analogue_gain=16",
       ])
   }
