@@ -12,6 +12,15 @@ public struct CameraAdjustment: Hashable, Sendable {
     case focus
     case exposure
     case whiteBalance = "white_balance"
+
+    /// The control whose value the camera chooses.
+    fileprivate var control: ControlID {
+      switch self {
+      case .focus: .focus
+      case .exposure: .exposureTime
+      case .whiteBalance: .whiteBalanceTemperature
+      }
+    }
   }
 
   /// The adjusted setting.
@@ -28,45 +37,6 @@ public struct CameraAdjustment: Hashable, Sendable {
 // readings therefore mean that the camera is not adjusting only if earlier readings differed. A
 // camera may also report its changes by itself, and the driver then sends an event.
 extension CameraControls {
-  /// Waits for 100 ms, the interval between two readings of an automatic value.
-  package static let pause: @Sendable () -> Void = {
-    MonotonicClock.sleep(untilMicroseconds: MonotonicClock.microseconds() + 100_000)
-  }
-
-  /// Whether the lens is moving to focus, or nil where the camera does not report it.
-  ///
-  /// The source is `V4L2_CID_AUTO_FOCUS_STATUS` or, on the many cameras without it, the lens position
-  /// that continuous autofocus chose. The position is read twice, 100 ms apart, and the call waits for
-  /// that time. Nil if no reading of the position has differed from an earlier one, because the driver
-  /// may not ask the camera for it.
-  public var isAdjustingFocus: Bool? {
-    get throws(MediaError) {
-      if let status = try camera.number(.automaticFocusStatus) {
-        return status & ControlBit.focusIsBusy != 0
-      }
-      return try isChanging(.focus)
-    }
-  }
-
-  /// Whether automatic exposure is still changing, or nil where the camera does not report the
-  /// exposure duration that it chose.
-  ///
-  /// The duration is read twice, 100 ms apart. The call waits for that time. With a driver that may
-  /// answer with an old value, such as `uvcvideo`, it is also nil if no reading has differed from an
-  /// earlier one of this object.
-  public var isAdjustingExposure: Bool? {
-    get throws(MediaError) { try isChanging(.exposureTime) }
-  }
-
-  /// Whether automatic white balance is still changing, or nil where the camera does not report the
-  /// color temperature that it chose.
-  ///
-  /// The temperature is read twice, 100 ms apart, with the same restriction as for
-  /// ``isAdjustingExposure``. The call waits for that time.
-  public var isAdjustingWhiteBalance: Bool? {
-    get throws(MediaError) { try isChanging(.whiteBalanceTemperature) }
-  }
-
   /// The start and the end of each automatic adjustment of focus, exposure and white balance.
   ///
   /// A thread reads the automatic values ten times per second. The thread ends at most 100 ms after
@@ -87,24 +57,43 @@ extension CameraControls {
     let watched = try ControlledNode(reopening: node)
     let reading = try watched.useOwn { device throws(CallFailure) in
       // Drivers without events are read only.
-      for id in AdjustmentReading.controls { try? device.subscribe(to: .control(id)) }
+      for subject in CameraAdjustment.Subject.allCases {
+        try? device.subscribe(to: .control(subject.control))
+      }
       return try AdjustmentReading(of: device)
     }
-    guard !reading.isEmpty else {
+    guard reading.isFocusing != nil || !reading.values.isEmpty else {
       throw camera.missing("automatic values that can be read")
     }
-    let (stream, continuation) = AsyncStream<Result<CameraAdjustment, MediaError>>.makeStream(
-      bufferingPolicy: .bufferingNewest(256))
-    let watch = AdjustmentWatch(watched, continuation)
-    continuation.onTermination = { _ in watch.stop() }
-    try BlockingThread.started { watch.run() }.detach()
-    return CameraEvents(stream: stream)
+    return try CameraEvents(of: watched, AdjustmentWatch()) {
+      watch, event, device throws(CallFailure) in try watch.see(event, of: device)
+    }
+  }
+}
+
+/// The values that a camera chooses automatically, and what earlier readings of them have shown.
+final class AutomaticValues: Sendable {
+  private let camera: ControlledCamera
+  /// Waits between two readings.
+  private let pause: @Sendable () -> Void
+  /// The last readings, and the controls whose readings have differed.
+  private let readings = Mutex((last: [ControlID: Int64](), changed: Set<ControlID>()))
+
+  init(_ camera: ControlledCamera, _ pause: @escaping @Sendable () -> Void) {
+    (self.camera, self.pause) = (camera, pause)
   }
 
-  private func isChanging(_ id: ControlID) throws(MediaError) -> Bool? {
+  /// Waits for 100 ms.
+  static let pause: @Sendable () -> Void = {
+    MonotonicClock.sleep(untilMicroseconds: MonotonicClock.microseconds() + 100_000)
+  }
+
+  /// Whether the camera is changing a value, or nil if that is not known.
+  func isChanging(_ subject: CameraAdjustment.Subject) throws(MediaError) -> Bool? {
+    let id = subject.control
     guard let before = try chosen(id) else { return nil }
     let events: ControlledNode? = if before.isVolatile { nil } else { try? changeEvents(of: id) }
-    waitForChoice()
+    pause()
     guard let after = try chosen(id) else { return nil }
     let hasChangedBefore = hasChanged(id, [before.number, after.number])
     if before.number != after.number { return true }
@@ -113,6 +102,18 @@ extension CameraControls {
       return true
     }
     return before.isVolatile || hasChangedBefore ? false : nil
+  }
+
+  /// Whether the readings of a value so far, and the next ones, have differed.
+  private func hasChanged(_ id: ControlID, _ next: [Int64]) -> Bool {
+    readings.withLock { readings in
+      for number in next {
+        if let last = readings.last.updateValue(number, forKey: id), last != number {
+          readings.changed.insert(id)
+        }
+      }
+      return readings.changed.contains(id)
+    }
   }
 
   /// A handle that receives the events of one control.
@@ -163,27 +164,13 @@ extension VideoDevice {
   }
 }
 
-/// A camera's focus state, automatic exposure duration and automatic color temperature at one time.
-///
-/// Values that the camera does not report are nil.
+/// A camera's focus state and the values that it chose automatically, at one time.
 struct AdjustmentReading {
-  /// The controls whose values are read.
-  static let controls: [ControlID] = [.focus, .exposureTime, .whiteBalanceTemperature]
-
   var isFocusing: Bool?
-  /// The lens position, if the camera does not report whether it is focusing.
-  var focus: Int64?
-  var exposure: Int64?
-  var whiteBalance: Int64?
-
-  var isEmpty: Bool {
-    isFocusing == nil && focus == nil && exposure == nil && whiteBalance == nil
-  }
-
-  /// The controls of the values that an event can report as well.
-  fileprivate static var reportedControls: [(ControlID, WritableKeyPath<Self, Int64?>)] {
-    [(.focus, \.focus), (.exposureTime, \.exposure), (.whiteBalanceTemperature, \.whiteBalance)]
-  }
+  /// The values that the camera reports.
+  ///
+  /// Without the lens position if the camera reports whether it is focusing.
+  var values: [CameraAdjustment.Subject: Int64] = [:]
 }
 
 /// The values of control events, which are newer than what a driver keeps.
@@ -196,13 +183,13 @@ struct ReportedValues {
 
   /// Replaces the values of a reading.
   mutating func replace(in reading: inout AdjustmentReading) {
-    for (control, value) in AdjustmentReading.reportedControls {
-      guard let own = reading[keyPath: value], let noted = values[control] else { continue }
+    for (subject, own) in reading.values {
+      guard let noted = values[subject.control] else { continue }
       if noted.own ?? own == own {
-        values[control] = (noted.reported, own)
-        reading[keyPath: value] = noted.reported
+        values[subject.control] = (noted.reported, own)
+        reading.values[subject] = noted.reported
       } else {
-        values[control] = nil
+        values[subject.control] = nil
       }
     }
   }
@@ -213,9 +200,9 @@ extension AdjustmentReading {
     isFocusing = try device.number(of: .automaticFocusStatus).map {
       $0 & ControlBit.focusIsBusy != 0
     }
-    if isFocusing == nil { focus = try device.choice(of: .focus)?.number }
-    exposure = try device.choice(of: .exposureTime)?.number
-    whiteBalance = try device.choice(of: .whiteBalanceTemperature)?.number
+    for subject in CameraAdjustment.Subject.allCases where subject != .focus || isFocusing == nil {
+      values[subject] = try device.choice(of: subject.control)?.number
+    }
   }
 }
 
@@ -233,16 +220,12 @@ struct AdjustmentDetector {
 
   /// Returns the adjustments that start or end with this reading.
   mutating func see(_ reading: AdjustmentReading) -> [CameraAdjustment] {
-    let focus =
-      if let isFocusing = reading.isFocusing {
-        report(isFocusing, of: .focus)
-      } else {
-        note(reading.focus, of: .focus)
+    CameraAdjustment.Subject.allCases.compactMap { subject in
+      if subject == .focus, let isFocusing = reading.isFocusing {
+        return report(isFocusing, of: subject)
       }
-    let others = [
-      note(reading.exposure, of: .exposure), note(reading.whiteBalance, of: .whiteBalance),
-    ]
-    return ([focus] + others).compactMap(\.self)
+      return note(reading.values[subject], of: subject)
+    }
   }
 
   private mutating func note(
@@ -272,43 +255,20 @@ struct AdjustmentDetector {
   }
 }
 
-/// The work of the thread that reads the automatic values.
-private final class AdjustmentWatch: Sendable {
-  private let node: ControlledNode
-  private let continuation: AsyncStream<Result<CameraAdjustment, MediaError>>.Continuation
-  private let isStopped = Atomic(false)
+/// The adjustments that events and readings of the automatic values show.
+private struct AdjustmentWatch {
+  private var detector = AdjustmentDetector()
+  private var reported = ReportedValues()
 
-  init(
-    _ node: ControlledNode,
-    _ continuation: AsyncStream<Result<CameraAdjustment, MediaError>>.Continuation
-  ) {
-    (self.node, self.continuation) = (node, continuation)
-  }
-
-  func stop() { isStopped.store(true, ordering: .relaxed) }
-
-  func run() {
-    var detector = AdjustmentDetector()
-    var reported = ReportedValues()
-    while !isStopped.load(ordering: .relaxed) {
-      do throws(MediaError) {
-        let reading = try node.useOwn { device throws(CallFailure) in
-          // This call throws if the device is unplugged.
-          if case .control(let change) = try device.nextEvent(timeoutMilliseconds: 100)?.kind,
-            change.changesValue, let value = change.value
-          {
-            reported.note(value, of: change.id)
-          }
-          var reading = try AdjustmentReading(of: device)
-          reported.replace(in: &reading)
-          return reading
-        }
-        for event in detector.see(reading) { continuation.yield(.success(event)) }
-      } catch {
-        continuation.yield(.failure(error))
-        break
-      }
+  /// The adjustments that start or end with an event, or with a reading without one.
+  mutating func see(
+    _ event: DeviceEvent?, of device: borrowing VideoDevice
+  ) throws(CallFailure) -> [CameraAdjustment] {
+    if case .control(let change) = event?.kind, change.changesValue, let value = change.value {
+      reported.note(value, of: change.id)
     }
-    continuation.finish()
+    var reading = try AdjustmentReading(of: device)
+    reported.replace(in: &reading)
+    return detector.see(reading)
   }
 }

@@ -11,47 +11,32 @@ import OvercrankV4L2
 /// ``CameraControls``. Control names are spelled as v4l2-ctl spells them.
 public struct CameraControl: Hashable, Sendable, Identifiable {
   /// The data type of a control, after `enum v4l2_ctrl_type`.
-  public enum Kind: Hashable, Sendable {
-    case integer
+  ///
+  /// The raw value is the kind as v4l2-ctl prints it.
+  public enum Kind: String, Hashable, Sendable {
+    case integer = "int"
     /// A switch: 0 or 1.
-    case boolean
+    case boolean = "bool"
     /// A menu of named items. The value is the index of an item.
     case menu
     /// A menu of numbers. The value is the index of an item, not its number.
-    case integerMenu
+    case integerMenu = "intmenu"
     /// A button: setting it triggers an action. It has no value.
     case button
-    case integer64
-    case text
+    case integer64 = "int64"
+    case text = "str"
     /// A set of bits.
     case bitmask
-    case unsigned8
-    case unsigned16
-    case unsigned32
+    case unsigned8 = "u8"
+    case unsigned16 = "u16"
+    case unsigned32 = "u32"
     case area
-    case rectangle
+    case rectangle = "rect"
     /// A data structure that only the driver defines.
     case unknown
 
     /// The kind as v4l2-ctl prints it, such as `int`, `intmenu` or `u8`.
-    public var v4l2Name: String {
-      switch self {
-      case .integer: "int"
-      case .boolean: "bool"
-      case .menu: "menu"
-      case .integerMenu: "intmenu"
-      case .button: "button"
-      case .integer64: "int64"
-      case .text: "str"
-      case .bitmask: "bitmask"
-      case .unsigned8: "u8"
-      case .unsigned16: "u16"
-      case .unsigned32: "u32"
-      case .area: "area"
-      case .rectangle: "rect"
-      case .unknown: "unknown"
-      }
-    }
+    public var v4l2Name: String { rawValue }
   }
 
   /// The value of a control.
@@ -198,21 +183,6 @@ extension ControlID {
     case .verticalBlanking: "lines"
     default: nil
     }
-  }
-
-  /// The number of the control's units per second, or nil where its value is not a time.
-  var timescale: Int32? {
-    switch self {
-    case .exposureTime: CameraControls.exposureTimescale
-    case .flashTimeout: 1_000_000
-    default: nil
-    }
-  }
-
-  /// A value of this control as a time, or nil where its unit is not a time.
-  func time(of number: Int64) -> MediaTime? {
-    guard let timescale else { return nil }
-    return MediaTime(number, over: timescale)
   }
 }
 

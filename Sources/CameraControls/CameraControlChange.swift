@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankLinuxSystem
 public import OvercrankMediaCore
 import OvercrankV4L2
-import Synchronization
 
 /// A change of a camera control by this program, another program or the camera itself.
 public struct CameraControlChange: Hashable, Sendable {
@@ -51,69 +49,14 @@ extension CameraControls {
     }
     guard !spelled.isEmpty else { throw camera.missing("events of controls") }
 
-    let (stream, continuation) = AsyncStream<Result<CameraControlChange, MediaError>>.makeStream(
-      bufferingPolicy: .bufferingNewest(256))
-    let watch = ControlWatch(watched, spelled, continuation)
-    continuation.onTermination = { _ in watch.stop() }
-    try BlockingThread.started { watch.run() }.detach()
-    return CameraEvents(stream: stream)
-  }
-}
-
-/// The thread that waits for control events and forwards them to the sequence.
-private final class ControlWatch: Sendable {
-  private let node: ControlledNode
-  private let names: [ControlID: String]
-  private let continuation: AsyncStream<Result<CameraControlChange, MediaError>>.Continuation
-  private let isStopped = Atomic(false)
-
-  init(
-    _ node: ControlledNode, _ names: [ControlID: String],
-    _ continuation: AsyncStream<Result<CameraControlChange, MediaError>>.Continuation
-  ) {
-    (self.node, self.names, self.continuation) = (node, names, continuation)
-  }
-
-  func stop() { isStopped.store(true, ordering: .relaxed) }
-
-  func run() {
-    while !isStopped.load(ordering: .relaxed) {
-      do throws(MediaError) {
-        let event = try node.useOwn { device throws(CallFailure) in
-          try device.nextEvent(timeoutMilliseconds: 100)
-        }
-        guard case .control(let change) = event?.kind, let name = names[change.id] else { continue }
-        continuation.yield(
-          .success(
-            CameraControlChange(
-              name: name, value: change.value, isInactive: change.flags.contains(.inactive),
-              changesRange: change.changesRange)))
-      } catch {
-        continuation.yield(.failure(error))
-        break
-      }
-    }
-    continuation.finish()
-  }
-}
-
-/// A sequence of camera events, which may end with an error.
-struct CameraEvents<Element: Sendable>: AsyncSequence, Sendable {
-  let stream: AsyncStream<Result<Element, MediaError>>
-
-  struct Iterator: AsyncIteratorProtocol {
-    var base: AsyncStream<Result<Element, MediaError>>.Iterator
-
-    mutating func next() async throws(MediaError) -> Element? {
-      try await next(isolation: nil)
-    }
-
-    mutating func next(
-      isolation actor: isolated (any Actor)?
-    ) async throws(MediaError) -> Element? {
-      try await base.next(isolation: actor)?.get()
+    return try CameraEvents(of: watched, spelled) {
+      names, event, _ throws(CallFailure) in
+      guard case .control(let change) = event?.kind, let name = names[change.id] else { return [] }
+      return [
+        CameraControlChange(
+          name: name, value: change.value, isInactive: change.flags.contains(.inactive),
+          changesRange: change.changesRange)
+      ]
     }
   }
-
-  func makeAsyncIterator() -> Iterator { Iterator(base: stream.makeAsyncIterator()) }
 }

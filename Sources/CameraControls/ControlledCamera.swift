@@ -76,12 +76,6 @@ final class ControlledCamera: Sendable {
   /// False if the device is lost.
   func has(_ id: ControlID) -> Bool { (try? find(id)) != nil }
 
-  /// Whether the device has a menu control with an item of this index.
-  func has(_ id: ControlID, item: Int64) -> Bool {
-    guard let control = try? find(id) else { return false }
-    return control.menu.contains { $0.index == item }
-  }
-
   /// The value of a control as a number, or nil if the device lacks the control.
   func number(_ id: ControlID) throws(MediaError) -> Int64? {
     guard let control = try find(id) else { return nil }
@@ -130,22 +124,5 @@ final class ControlledCamera: Sendable {
     MediaError(
       .controlOutOfRange, "\(what) of \(deviceName) cannot be \(value)",
       recovery: "choose \(range)")
-  }
-}
-
-extension DeviceControl {
-  /// The control's value at a fraction of its range: 0 is the minimum, 1 the maximum.
-  func value(at fraction: Double) -> Int64 {
-    let span = Double(maximum) - Double(minimum)
-    return nearestValue(to: Int64(saturating: (Double(minimum) + span * fraction).rounded()))
-  }
-
-  /// The fraction of the control's range at a value, from 0 to 1.
-  ///
-  /// Nil if the range is empty.
-  func fraction(of value: Int64) -> Double? {
-    guard minimum < maximum else { return nil }
-    let span = Double(maximum) - Double(minimum)
-    return min(max((Double(value) - Double(minimum)) / span, 0), 1)
   }
 }

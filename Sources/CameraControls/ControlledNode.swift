@@ -13,19 +13,15 @@ final class ControlledNode: Sendable {
   var handles: SharedHandles { device.handles }
 
   init(_ path: String) throws(MediaError) {
-    do throws(CallFailure) {
-      device = try VideoDevice(opening: path)
-    } catch {
-      throw MediaError(error, at: .capturing)
+    device = try CallStage.capturing.converting { () throws(CallFailure) in
+      try VideoDevice(opening: path)
     }
   }
 
   /// Opens the same node a second time, to get a handle with a separate queue of control events.
   init(reopening node: ControlledNode) throws(MediaError) {
-    do throws(CallFailure) {
-      device = try VideoDevice(reopening: node.device)
-    } catch {
-      throw MediaError(error, at: .capturing)
+    device = try CallStage.capturing.converting { () throws(CallFailure) in
+      try VideoDevice(reopening: node.device)
     }
   }
 
@@ -48,11 +44,7 @@ final class ControlledNode: Sendable {
   func use<Result>(
     _ body: (borrowing VideoDevice) throws(CallFailure) -> Result
   ) throws(MediaError) -> Result {
-    do throws(CallFailure) {
-      return try device.withSettings(body)
-    } catch {
-      throw MediaError(error, at: .capturing)
-    }
+    try CallStage.capturing.converting { () throws(CallFailure) in try device.withSettings(body) }
   }
 
   /// Sets a control.
@@ -69,10 +61,6 @@ final class ControlledNode: Sendable {
   func useOwn<Result>(
     _ body: (borrowing VideoDevice) throws(CallFailure) -> Result
   ) throws(MediaError) -> Result {
-    do throws(CallFailure) {
-      return try body(device)
-    } catch {
-      throw MediaError(error, at: .capturing)
-    }
+    try CallStage.capturing.converting { () throws(CallFailure) in try body(device) }
   }
 }

@@ -47,7 +47,7 @@ package final class ExposureGuard: Sendable {
   /// The longest exposure shorter than a frame, in units of 100 µs.
   static func longestExposure(in frameDuration: MediaTime) -> Int64 {
     let units = try? frameDuration.converted(
-      to: CameraControls.exposureTimescale, rounding: .towardPositiveInfinity)
+      to: ControlID.exposureTime.timescale ?? 1, rounding: .towardPositiveInfinity)
     return max(1, (units?.value ?? 1) - 1)
   }
 

@@ -114,11 +114,10 @@ final class TorchControl: Sendable {
 
   private func light() throws(MediaError) {
     let level = state.withLock { $0.level }
-    if let level, let control = try camera.find(.torchIntensity) {
-      let current = (Double(control.maximum) * level).rounded()
-      try camera.set(control, control.nearestValue(to: Int64(saturating: current)))
+    if let level, let range = try camera.range(of: .torchLevel) {
+      try camera.write(.torchLevel, max(level, range.lowerBound))
     }
-    try camera.set(.flashMode, ControlItem.ledLights)
+    try camera.write(.torch, true)
     state.withLock { $0.isLit = true }
   }
 
@@ -130,11 +129,11 @@ final class TorchControl: Sendable {
       defer { state.isLit = false }
       return state.isLit
     }
-    if wasLit || always { try camera.set(.flashMode, ControlItem.ledOff) }
+    if wasLit || always { try camera.write(.torch, false) }
   }
 
   /// Switches the torch off and stops observing the stream.
-  func end() {
+  deinit {
     let torch = state.withLock { $0 }
     if let observer = torch.observer, let node = camera.ownNode {
       node.handles.removeObserver(observer, of: node.path)

@@ -50,11 +50,8 @@ package struct Encoder: ~Copyable {
     package init(
       codec: String, width: Int, height: Int, pixelFormat: AVPixelFormat, timescale: Int32
     ) {
-      self.codec = codec
-      self.width = width
-      self.height = height
-      self.pixelFormat = pixelFormat
-      self.timescale = timescale
+      (self.codec, self.width, self.height) = (codec, width, height)
+      (self.pixelFormat, self.timescale) = (pixelFormat, timescale)
     }
   }
 

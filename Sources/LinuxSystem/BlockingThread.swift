@@ -102,10 +102,14 @@ package final class BlockingThread: Sendable {
   }
 }
 
-private final class CancellationFlag: Sendable {
+/// A flag that any thread may set once, to end the work of another thread.
+package final class CancellationFlag: Sendable {
   private let flag = Atomic<Bool>(false)
-  var isSet: Bool { flag.load(ordering: .acquiring) }
-  func set() { flag.store(true, ordering: .releasing) }
+
+  package init() {}
+
+  package var isSet: Bool { flag.load(ordering: .acquiring) }
+  package func set() { flag.store(true, ordering: .releasing) }
 }
 
 /// A closure that runs once, and is released before its result is used.

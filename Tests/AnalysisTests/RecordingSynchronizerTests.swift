@@ -27,9 +27,7 @@ struct RecordingSynchronizerTests {
     recipe.audio?.sampleRate = rate
     recipe.audio?.sampleCount = rate
     recipe.audio?.wave = { _, sample in noise(first + sample) }
-    let path = scratch.file(name)
-    try recipe.write(to: path)
-    return try Asset(path: path)
+    return try recipe.asset(at: scratch.file(name))
   }
 
   @Test func `Aligns movies by audio and keeps only their overlap in time`() throws {
@@ -126,9 +124,7 @@ struct RecordingSynchronizerTests {
         let time = start + Double(sample) / Double(rate)
         return Float(0.3 * sin(2 * .pi * (400 * time + 900 * time * time)))
       }
-      let path = scratch.file(name)
-      try recipe.write(to: path)
-      return try Asset(path: path)
+      return try recipe.asset(at: scratch.file(name))
     }
     let first = try movie("a.mov", rate: 48_000, start: 0)
     let second = try movie("b.mov", rate: 44_100, start: 0.2)

@@ -34,9 +34,7 @@ struct StillComposerTests {
     throws
   {
     let scratch = try Scratch()
-    let path = scratch.file("a.mov")
-    try MovieRecipe.constant(240, count: 100).write(to: path)
-    let asset = try Asset(path: path)
+    let asset = try MovieRecipe.constant(240, count: 100).asset(at: scratch.file("a.mov"))
     let range = try TimeRange(
       start: MediaTime(seconds: 0), end: MediaTime(91, over: 240))
     let sheet = try StillComposer(asset, range: range)

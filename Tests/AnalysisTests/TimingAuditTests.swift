@@ -16,9 +16,7 @@ struct TimingAuditTests {
   init() throws { scratch = try Scratch() }
 
   private func asset(_ recipe: MovieRecipe, _ name: String = "clip") throws -> Asset {
-    let path = scratch.file("\(name).\(recipe.container)")
-    try recipe.write(to: path)
-    return try Asset(path: path)
+    try recipe.asset(at: scratch.file("\(name).\(recipe.container)"))
   }
 
   enum Codec: CaseIterable { case mjpeg, ffv1, h264, reorderedH264 }

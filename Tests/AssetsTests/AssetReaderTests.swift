@@ -40,9 +40,7 @@ struct AssetReaderTests {
     recipe.audio?.codec = "pcm_s16le"
     recipe.audio?.sampleCount = 30_000
     recipe.audio?.wave = Self.value
-    let path = directory.file("clip.mov")
-    try recipe.write(to: path)
-    return try Asset(path: path)
+    return try recipe.asset(at: directory.file("clip.mov"))
   }
 
   private func samples(

@@ -13,9 +13,7 @@ struct AssetTests {
   init() throws { directory = try Scratch() }
 
   private func asset(_ recipe: MovieRecipe) throws -> Asset {
-    let path = directory.file("clip.\(recipe.container)")
-    try recipe.write(to: path)
-    return try Asset(path: path)
+    try recipe.asset(at: directory.file("clip.\(recipe.container)"))
   }
 
   @Test func `A 4 s clip at 240 fps has 960 frames and ends at 4 s`() throws {

@@ -28,9 +28,7 @@ struct AudioReaderTests {
     recipe.audio?.sampleCount = count
     recipe.audio?.clicks = clicks
     if codec.hasPrefix("pcm") { recipe.audio?.wave = Self.value }
-    let path = directory.file("clip.\(container)")
-    try recipe.write(to: path)
-    return try Asset(path: path)
+    return try recipe.asset(at: directory.file("clip.\(container)"))
   }
 
   @Test func `PCM is read exactly and is silent outside of the track`() throws {

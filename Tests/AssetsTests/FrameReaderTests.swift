@@ -35,9 +35,7 @@ struct FrameReaderTests {
   }
 
   private func asset(_ recipe: MovieRecipe) throws -> Asset {
-    let path = directory.file("clip.\(recipe.container)")
-    try recipe.write(to: path)
-    return try Asset(path: path)
+    try recipe.asset(at: directory.file("clip.\(recipe.container)"))
   }
 
   @Test(arguments: Kind.allCases)

@@ -14,9 +14,7 @@ struct FrameWriterTests {
   init() throws { directory = try Scratch() }
 
   private func asset(_ recipe: MovieRecipe) throws -> Asset {
-    let path = directory.file("clip.mov")
-    try recipe.write(to: path)
-    return try Asset(path: path)
+    try recipe.asset(at: directory.file("clip.mov"))
   }
 
   /// The mean of the first byte of 4 by 4 pixels inside the painted block `block`.

@@ -19,9 +19,7 @@ struct RawFrameSequenceTests {
     recipe.width += extra
     recipe.height += extra
     if codec == "h264" { recipe = recipe.h264(gop: 12, reordered: true) }
-    let path = directory.file("\(codec)\(extra).mov")
-    try recipe.write(to: path)
-    return try Asset(path: path)
+    return try recipe.asset(at: directory.file("\(codec)\(extra).mov"))
   }
 
   @Test(arguments: ["h264", "mjpeg"], [PixelFormat.yuv420p, .gray, .rgb24])

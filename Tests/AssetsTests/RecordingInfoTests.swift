@@ -14,9 +14,7 @@ struct RecordingInfoTests {
   private func asset(tag: String) throws -> Asset {
     var recipe = MovieRecipe.constant(240, count: 6)
     recipe.metadata = ["com.overcrank.recording": tag]
-    let path = directory.file("take.mov")
-    try recipe.write(to: path)
-    return try Asset(path: path)
+    return try recipe.asset(at: directory.file("take.mov"))
   }
 
   @Test func `Recording info gives each frame a driver time and loss count`() throws {

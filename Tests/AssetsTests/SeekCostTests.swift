@@ -37,9 +37,7 @@ struct SeekCostTests {
     _ kind: Kind
   ) throws {
     let recipe = kind.recipe
-    let path = directory.file("clip.\(recipe.container)")
-    try recipe.write(to: path)
-    let asset = try Asset(path: path)
+    let asset = try recipe.asset(at: directory.file("clip.\(recipe.container)"))
     let frames = try #require(asset.videoTrack?.frames)
     var reader = try FrameReader(asset, wanted: nil, threadCount: 1)
     var random = SeededGenerator(seed: 30)

@@ -23,15 +23,7 @@ struct CameraAdjustmentTests {
 
   @Test func `A camera adjustment query ignores changes before the query`() throws {
     let step = Mutex<Int64>(0)
-    let controls = try DeviceSystem.$calls.withValue(driver) {
-      try CameraControls(path: "/dev/video0") { [driver] in
-        let change = step.withLock { $0 }
-        driver.change { state in
-          let now = state.values[.exposureTime]?.number ?? 0
-          state.values[.exposureTime] = .number(now + change)
-        }
-      }
-    }
+    let controls = try driver.camera { [driver] in driver.add(step.withLock { $0 }) }
     for _ in 0..<3 {
       #expect(try controls.isAdjustingExposure == false)
       #expect(try controls.isAdjustingWhiteBalance == false)
@@ -52,35 +44,23 @@ struct CameraAdjustmentTests {
 
   @Test func `Equal readings mean nothing until readings have differed`() throws {
     let step = Mutex<Int64>(0)
-    let controls = try DeviceSystem.$calls.withValue(caching) {
-      try CameraControls(path: "/dev/video0") { [caching] in
-        let change = step.withLock { $0 }
-        caching.change { state in
-          let now = state.values[.exposureTime]?.number ?? 0
-          state.values[.exposureTime] = .number(now + change)
-        }
-      }
-    }
+    let controls = try caching.camera { [caching] in caching.add(step.withLock { $0 }) }
     #expect(try controls.isAdjustingExposure == nil)
     step.withLock { $0 = 1 }
     #expect(try controls.isAdjustingExposure == true)
     step.withLock { $0 = 0 }
     #expect(try controls.isAdjustingExposure == false)
     // A change between two queries also shows that readings are not cached.
-    let others = try DeviceSystem.$calls.withValue(caching) {
-      try CameraControls(path: "/dev/video0") {}
-    }
+    let others = try caching.camera {}
     #expect(try others.isAdjustingExposure == nil)
     caching.change { $0.values[.exposureTime] = .number(9) }
     #expect(try others.isAdjustingExposure == false)
   }
 
   @Test func `An event of a control shows that it is adjusting`() throws {
-    let controls = try DeviceSystem.$calls.withValue(caching) {
-      try CameraControls(path: "/dev/video0") { [caching] in
-        caching.send(change: .whiteBalanceTemperature, to: 3)
-        caching.send(change: .exposureTime, to: 33)
-      }
+    let controls = try caching.camera { [caching] in
+      caching.send(change: .whiteBalanceTemperature, to: 3)
+      caching.send(change: .exposureTime, to: 33)
     }
     #expect(try controls.isAdjustingExposure == true)
     #expect(caching.change { $0.subscriptions }.contains(.exposureTime))
@@ -92,10 +72,10 @@ struct CameraAdjustmentTests {
     events.note(4_000, of: .whiteBalanceTemperature)
     // The driver reads 160 from the camera in the end, so that the event is out of date.
     let exposures = ([157, 157, 160, 157] as [Int64]).map { own -> Int64? in
-      var reading = AdjustmentReading(focus: 5, exposure: own)
+      var reading = AdjustmentReading(values: [.focus: 5, .exposure: own])
       events.replace(in: &reading)
-      #expect(reading.focus == 5 && reading.whiteBalance == nil)
-      return reading.exposure
+      #expect(reading.values[.focus] == 5 && reading.values[.whiteBalance] == nil)
+      return reading.values[.exposure]
     }
     #expect(exposures == [33, 33, 160, 157])
   }
@@ -104,7 +84,7 @@ struct CameraAdjustmentTests {
     var detector = AdjustmentDetector()
     var events: [[CameraAdjustment]] = []
     for exposure: Int64 in [9, 9, 8, 7, 7, 6, 6, 6, 6, 6, 5] {
-      events.append(detector.see(AdjustmentReading(exposure: exposure)))
+      events.append(detector.see(AdjustmentReading(values: [.exposure: exposure])))
     }
     let (begins, ends) = (
       CameraAdjustment(subject: .exposure, isAdjusting: true),
@@ -117,7 +97,8 @@ struct CameraAdjustmentTests {
     var detector = AdjustmentDetector()
     var events: [[Bool]] = []
     for exposure: Int64? in [9, 8, nil, nil, 8, 7] {
-      events.append(detector.see(AdjustmentReading(exposure: exposure)).map(\.isAdjusting))
+      let reading = AdjustmentReading(values: exposure.map { [.exposure: $0] } ?? [:])
+      events.append(detector.see(reading).map(\.isAdjusting))
     }
     #expect(events == [[], [true], [false], [], [], [true]])
   }
@@ -131,9 +112,7 @@ struct CameraAdjustmentTests {
   }
 
   @Test func `Unplugging a camera ends the reports of its adjustments`() async throws {
-    let controls = try DeviceSystem.$calls.withValue(driver) {
-      try CameraControls(path: "/dev/video0")
-    }
+    let controls = try driver.camera()
     let adjustments = try controls.adjustments()
     let changes = Task { [driver] in
       var temperature: Int64 = 4_000
@@ -164,11 +143,16 @@ struct CameraAdjustmentTests {
     let plain = ScriptedControls([
       DeviceControl(id: .exposureTime, name: "Exposure Time, Absolute", kind: .integer, maximum: 9)
     ])
-    let controls = try DeviceSystem.$calls.withValue(plain) {
-      try CameraControls(path: "/dev/video0")
-    }
+    let controls = try plain.camera()
     #expect(try controls.isAdjustingExposure == nil && controls.isAdjustingFocus == nil)
     let error = #expect(throws: MediaError.self) { _ = try controls.adjustments() }
     #expect(error?.code == .controlNotSupported)
+  }
+}
+
+extension ScriptedControls {
+  /// Changes the exposure time.
+  fileprivate func add(_ units: Int64) {
+    change { $0.values[.exposureTime] = .number(($0.values[.exposureTime]?.number ?? 0) + units) }
   }
 }

@@ -96,7 +96,7 @@ struct CameraControlsTests {
   }
 
   private func controls(_ driver: ScriptedControls) throws -> CameraControls {
-    try DeviceSystem.$calls.withValue(driver) { try CameraControls(path: "/dev/video0") }
+    try driver.camera()
   }
 
   @Test func `Auto exposure is turned off before a manual exposure is set`() throws {
@@ -363,19 +363,5 @@ struct CameraControlsTests {
       #expect(error.code == .deviceLost)
     }
     #expect(values == [7, 9])
-  }
-
-  /// The code of the error that a call throws, or nil if it throws none.
-  private func code(_ body: () throws -> Void) -> MediaError.Code? {
-    do {
-      try body()
-      return nil
-    } catch {
-      return (error as? MediaError)?.code
-    }
-  }
-
-  private func code<Result>(_ body: () throws -> Result) -> MediaError.Code? {
-    code { _ = try body() }
   }
 }

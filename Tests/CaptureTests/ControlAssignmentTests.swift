@@ -45,9 +45,7 @@ struct ControlAssignmentTests {
 
   private func set(_ texts: String...) throws -> [CameraControl] {
     let assignments = try texts.map(ControlAssignment.init(parsing:))
-    return try DeviceSystem.$calls.withValue(driver) {
-      try CameraControls(path: "/dev/video0").set(assignments)
-    }
+    return try driver.camera().set(assignments)
   }
 
   @Test(
@@ -163,9 +161,7 @@ struct ControlAssignmentTests {
   }
 
   @Test func `The control list has units and menu items and flags`() throws {
-    let list = try DeviceSystem.$calls.withValue(driver) {
-      try CameraControls(path: "/dev/video0").list()
-    }
+    let list = try driver.camera().list()
     let exposure = try #require(list.first { $0.name == "exposure_time_absolute" })
     #expect(exposure.unit == "100 µs" && exposure.kind.v4l2Name == "int")
     #expect(exposure.flags == ["inactive"])
@@ -179,9 +175,7 @@ struct ControlAssignmentTests {
 
   @Test func `An unreadable control is listed without a value`() throws {
     driver.change { $0.readErrors[.gain] = 5 }
-    let list = try DeviceSystem.$calls.withValue(driver) {
-      try CameraControls(path: "/dev/video0").list()
-    }
+    let list = try driver.camera().list()
     #expect(list.first { $0.name == "gain" }.map { $0.value } == .some(nil))
     #expect(list.count == 11)
   }

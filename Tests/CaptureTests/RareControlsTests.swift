@@ -36,7 +36,7 @@ struct RareControlsTests {
   ])
 
   private func controls() throws -> CameraControls {
-    try DeviceSystem.$calls.withValue(driver) { try CameraControls(path: "/dev/video0") }
+    try driver.camera()
   }
 
   @Test func `Video stabilization and HDR can be switched on and off`() throws {
@@ -84,9 +84,7 @@ struct RareControlsTests {
       [DeviceControl(id: .brightness, name: "Brightness", kind: .integer, maximum: 255)],
       parts: ["/dev/v4l-subdev2": sensor, "/dev/v4l-subdev10": led])
     do {
-      let controls = try DeviceSystem.$calls.withValue(camera) {
-        try CameraControls(path: "/dev/video0")
-      }
+      let controls = try camera.camera()
       // The LED is opened only when the torch is used.
       #expect(try controls.camera.number(.brightness) == 0)
       #expect(led.change { $0.openCount } == 0)
@@ -146,9 +144,7 @@ struct RareControlsTests {
         id: .exposureMayLowerRate, name: "Exposure, Dynamic Framerate", kind: .boolean,
         maximum: 1),
     ])
-    let boosted = try DeviceSystem.$calls.withValue(driver) {
-      try CameraControls(path: "/dev/video0")
-    }
+    let boosted = try driver.camera()
     #expect(boosted.isLowLightBoostSupported)
     #expect(try boosted.isLowLightBoostEnabled == false)
     try boosted.setLowLightBoostEnabled(true)
@@ -168,9 +164,7 @@ struct RareControlsTests {
         defaultValue: 1,
         menu: [(1, "Normal"), (2, "Macro")].map { DeviceControl.MenuItem(index: $0, name: $1) })
     ])
-    let restricted = try DeviceSystem.$calls.withValue(driver) {
-      try CameraControls(path: "/dev/video0")
-    }
+    let restricted = try driver.camera()
     #expect(restricted.isAutoFocusRangeRestrictionSupported)
     #expect(try restricted.autoFocusRangeRestriction == AutoFocusRangeRestriction.none)
     try restricted.setAutoFocusRangeRestriction(.near)
@@ -183,5 +177,34 @@ struct RareControlsTests {
     #expect(error?.code == .controlNotSupported)
     #expect(try controls().autoFocusRangeRestriction == nil)
     #expect(try !controls().isAutoFocusRangeRestrictionSupported)
+  }
+
+  @Test func `A property falls back to the control that the camera has`() throws {
+    let driver = ScriptedControls([
+      DeviceControl(
+        id: .whiteBalancePreset, name: "White Balance, Auto & Preset", kind: .menu, maximum: 2,
+        defaultValue: 1,
+        menu: [(0, "Manual"), (1, "Auto"), (2, "Incandescent")].map {
+          DeviceControl.MenuItem(index: $0, name: $1)
+        }),
+      DeviceControl(id: .analogueGain, name: "Analogue Gain", kind: .integer, maximum: 32, step: 2),
+      DeviceControl(id: .exposureTime, name: "Exposure Time", kind: .integer, maximum: 100),
+    ])
+    let controls = try driver.camera()
+    #expect(try controls.whiteBalanceMode == .continuousAutoWhiteBalance)
+    try controls.setWhiteBalanceMode(.locked)
+    driver.change { $0.values[.whiteBalancePreset] = .number(2) }
+    #expect(try controls.whiteBalanceMode == .locked)
+    try controls.setWhiteBalanceMode(.continuousAutoWhiteBalance)
+    #expect(try controls.gainRange == 0...32)
+    let exposure = try controls.setExposureModeCustom(
+      duration: nil, gain: 15, rounding: .towardZero)
+    #expect(exposure.gain == 16)
+    #expect(
+      driver.numbersWritten == [
+        "white_balance_auto_preset=0", "white_balance_auto_preset=1",
+        "exposure_time_absolute=0",
+        "analogue_gain=16",
+      ])
   }
 }

@@ -48,7 +48,7 @@ struct ZoomRampTests {
   ])
 
   private func controls() throws -> CameraControls {
-    try DeviceSystem.$calls.withValue(driver) { try CameraControls(path: "/dev/video0") }
+    try driver.camera()
   }
 
   private var values: [Int64] { driver.writes.compactMap(\.value.number) }
@@ -112,9 +112,7 @@ struct ZoomRampTests {
     let driver = ScriptedControls([
       DeviceControl(id: .zoom, name: "Zoom, Absolute", kind: .integer, maximum: 4)
     ])
-    let controls = try DeviceSystem.$calls.withValue(driver) {
-      try CameraControls(path: "/dev/video0")
-    }
+    let controls = try driver.camera()
     #expect(!controls.isVideoZoomSupported)
     #expect(try controls.videoZoomFactor == nil)
   }

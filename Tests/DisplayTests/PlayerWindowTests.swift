@@ -30,9 +30,7 @@ struct PlayerWindowTests {
     var recipe = MovieRecipe.constant(240, count: count, timescale: 240_000)
       .h264(gop: 24, reordered: false)
     change(&recipe)
-    let path = scratch.file(name)
-    try recipe.write(to: path)
-    return try Asset(path: path)
+    return try recipe.asset(at: scratch.file(name))
   }
 
   @Test func `The window shows the exact frame after seek or step or play`() throws {

@@ -53,9 +53,7 @@ extension Asset {
   static func made(_ recipe: MovieRecipe, in directory: Scratch, _ name: String = "clip") throws
     -> Asset
   {
-    let path = directory.file("\(name).\(recipe.container)")
-    try recipe.write(to: path)
-    return try Asset(path: path)
+    try recipe.asset(at: directory.file("\(name).\(recipe.container)"))
   }
 
   /// A composition that plays all of the asset, with some ranges at other speeds.

@@ -2,6 +2,7 @@
 
 import BigInt
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 /// Arithmetic of ``MediaTime``, compared with integers of unlimited size.
@@ -107,14 +108,4 @@ private func spelledTime(_ text: String) throws -> MediaTime {
   let terms = text.split(separator: "/")
   return MediaTime(
     try #require(Int64(terms[0])), over: try #require(Int32(terms[1])))
-}
-
-/// The error code of a closure that must fail; nil if it does not fail.
-func code(_ body: () throws -> Void) -> MediaError.Code? {
-  do {
-    try body()
-    return nil
-  } catch {
-    return (error as? MediaError)?.code
-  }
 }

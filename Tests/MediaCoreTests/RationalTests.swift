@@ -2,6 +2,7 @@
 
 import BigInt
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 /// Arithmetic of ``Rational``, compared with integers of unlimited size.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 /// The syntax of times, and how they resolve in one source.

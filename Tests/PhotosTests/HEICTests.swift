@@ -105,9 +105,9 @@ struct HEICTests {
       requests, frames: 0..<60,
       after: [30: requests.step(settings, at: try PhotoCamera.time(30))], output)
     try await camera.playToEnd()
-    let (made, story) = try await LivePhotoTests.movie(
-      of: try #require(requests.captures.first))
-    #expect(story == ["begin", "will", "did", "photo 30", "movie", "finish"])
+    let (_, made, story) = try await outcome(of: #require(requests.captures.first))
+    #expect(
+      story == ["will begin", "will capture", "did capture", "photo 30", "movie", "did finish"])
     let movie = try #require(made)
     // Only JPEG files can contain the movie of a Live Photo.
     #expect(!movie.isEmbedded)

@@ -51,32 +51,6 @@ struct LivePhotoTests {
     return settings
   }
 
-  /// The Live Photo movie of a photo capture, and the events of the capture as short texts.
-  static func movie(of capture: PhotoCapture) async throws -> (LivePhotoMovie?, [String]) {
-    var (movie, story): (LivePhotoMovie?, [String]) = (nil, [])
-    var isRecorded = false
-    for await event in capture.events {
-      switch event {
-      case .willBeginCapture: story.append("begin")
-      case .willCapturePhoto: story.append("will")
-      case .didCapturePhoto: story.append("did")
-      case .didFinishProcessingPhoto(_, let result):
-        story.append("photo \(try result.get().sequence)")
-      // Its place among the events before the movie varies.
-      case .didFinishRecordingLivePhotoMovie: isRecorded = true
-      case .didFinishLivePhotoMovie(_, .success(let made)):
-        #expect(isRecorded)
-        story.append("movie")
-        movie = made
-      case .didFinishLivePhotoMovie(_, .failure(let error)):
-        story.append("no movie: \(error.code.rawValue)")
-      case .didFinishCapture(_, let error):
-        story.append(error.map { "ended by \($0.code.rawValue)" } ?? "finish")
-      }
-    }
-    return (movie, story)
-  }
-
   @Test func `A Live Photo movie starts before the photo and ends after it`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     let (path, moviePath) = (scratch.file("a.jpg"), scratch.file("a.mov"))
@@ -86,8 +60,9 @@ struct LivePhotoTests {
     try await camera.playToEnd()
     let capture = try #require(requests.captures.first)
     #expect(capture.resolvedSettings.livePhotoMovieWidth == PhotoCamera.width)
-    let (made, story) = try await Self.movie(of: capture)
-    #expect(story == ["begin", "will", "did", "photo 480", "movie", "finish"])
+    let (_, made, story) = await outcome(of: capture)
+    #expect(
+      story == ["will begin", "will capture", "did capture", "photo 480", "movie", "did finish"])
     let movie = try #require(made)
     #expect(movie.path == moviePath && movie.isEmbedded)
     #expect(movie.duration == MediaTime(seconds: 3))
@@ -141,9 +116,10 @@ struct LivePhotoTests {
       PhotoOutput(encoders: [encoder]))
     recorder.withLock { $0 = camera.output.processor.livePhotos }
     try await camera.playToEnd()
-    let (made, story) = try await Self.movie(of: try #require(requests.captures.first))
+    let (_, made, story) = try await outcome(of: #require(requests.captures.first))
     #expect(startedCounts.withLock { $0 } == [1])
-    #expect(story == ["begin", "will", "did", "photo 480", "movie", "finish"])
+    #expect(
+      story == ["will begin", "will capture", "did capture", "photo 480", "movie", "did finish"])
     let numbers = try paintedNumbers(Asset(path: try #require(made).path))
     #expect(numbers == (120..<840).map { $0 })
     #expect(try bytes(of: scratch.file("a.heic")) == [1, 2, 3])
@@ -177,7 +153,7 @@ struct LivePhotoTests {
       requests, frames: 0..<60,
       after: [30: requests.step(settings(path), at: try PhotoCamera.time(30))])
     try await camera.playToEnd()
-    let (made, _) = try await Self.movie(of: try #require(requests.captures.first))
+    let (_, made, _) = try await outcome(of: #require(requests.captures.first))
     let movie = try #require(made)
     for file in [path, moviePath] {
       let validation = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", file])
@@ -210,7 +186,7 @@ struct LivePhotoTests {
     }
     let camera = try Self.camera(requests, frames: 0..<60, after: steps)
     try await camera.playToEnd()
-    for capture in requests.captures { #expect(try await Self.movie(of: capture).0 != nil) }
+    for capture in requests.captures { #expect(await outcome(of: capture).movie != nil) }
     #expect(LivePhoto(path: scratch.file("a.jpg"))?.photoPath == scratch.file("a.jpg"))
     // The movies of two photos swap their names.
     try #require(rename(scratch.file("a.mov"), scratch.file("c.mov")) == 0)
@@ -240,8 +216,8 @@ struct LivePhotoTests {
     try await camera.playToEnd()
     #expect(counts.withLock { $0 } == [0, 1, 2])
     for (capture, number) in zip(requests.captures, [40, 60, 80]) {
-      let (made, story) = try await Self.movie(of: capture)
-      #expect(story.suffix(3) == ["photo \(number)", "movie", "finish"])
+      let (_, made, story) = await outcome(of: capture)
+      #expect(story.suffix(3) == ["photo \(number)", "movie", "did finish"])
       let movie = try #require(made)
       let numbers = try paintedNumbers(Asset(path: movie.path))
       #expect(numbers == (0..<(number + 360)).map { $0 })
@@ -259,9 +235,12 @@ struct LivePhotoTests {
       requests, frames: 0..<900,
       after: [400: requests.step(settings(path), at: try PhotoCamera.time(400))])
     try await camera.playToEnd()
-    let (_, story) = try await Self.movie(of: try #require(requests.captures.first))
+    let (_, _, story) = try await outcome(of: #require(requests.captures.first))
     #expect(
-      story == ["begin", "will", "did", "photo 400", "no movie: disk_full", "ended by disk_full"])
+      story == [
+        "will begin", "will capture", "did capture", "photo 400", "no movie: disk_full",
+        "ended by disk_full",
+      ])
     #expect(try PhotoCamera.number(in: bytes(of: path)) == 400)
   }
 
@@ -285,8 +264,8 @@ struct LivePhotoTests {
     // The movie recorder cannot record without a session.
     camera.session.removeOutput(try #require(output.processor.livePhotos).output)
     try await camera.playToEnd()
-    let (_, story) = try await Self.movie(of: try #require(requests.captures.first))
-    #expect(story.first == "begin" && story.contains { $0.hasPrefix("photo ") }, "\(story)")
+    let (_, _, story) = try await outcome(of: #require(requests.captures.first))
+    #expect(story.first == "will begin" && story.contains { $0.hasPrefix("photo ") }, "\(story)")
     #expect(story.suffix(2) == ["no movie: not_connected", "ended by not_connected"], "\(story)")
     #expect(try scratch.names() == ["a.jpg"])
   }

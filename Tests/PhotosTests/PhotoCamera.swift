@@ -101,26 +101,37 @@ struct PhotoCamera {
   }
 }
 
-/// The events of a photo capture, as short texts.
-func story(of capture: PhotoCapture) async -> [String] {
-  var story: [String] = []
+/// The photos and the movie of a photo capture, and its events as short texts.
+func outcome(
+  of capture: PhotoCapture
+) async -> (photos: [Photo], movie: LivePhotoMovie?, story: [String]) {
+  var (photos, movie, story): ([Photo], LivePhotoMovie?, [String]) = ([], nil, [])
+  var isRecorded = false
   for await event in capture.events {
     #expect(event.id == capture.uniqueID)
     switch event {
     case .willBeginCapture: story.append("will begin")
     case .willCapturePhoto: story.append("will capture")
     case .didCapturePhoto: story.append("did capture")
-    case .didFinishProcessingPhoto(_, .success(let photo)): story.append("photo \(photo.sequence)")
+    case .didFinishProcessingPhoto(_, .success(let photo)):
+      photos.append(photo)
+      story.append("photo \(photo.sequence)")
     case .didFinishProcessingPhoto(_, .failure(let error)):
       story.append("no \(error.code.rawValue)")
     // Its place among the other events varies.
-    case .didFinishRecordingLivePhotoMovie: break
-    case .didFinishLivePhotoMovie(_, .success): story.append("movie")
+    case .didFinishRecordingLivePhotoMovie: isRecorded = true
+    case .didFinishLivePhotoMovie(_, .success(let made)):
+      #expect(isRecorded)
+      story.append("movie")
+      movie = made
     case .didFinishLivePhotoMovie(_, .failure(let error)):
       story.append("no movie: \(error.code.rawValue)")
     case .didFinishCapture(_, let error):
       story.append(error.map { "ended by \($0.code.rawValue)" } ?? "did finish")
     }
   }
-  return story
+  return (photos, movie, story)
 }
+
+/// The events of a photo capture, as short texts.
+func story(of capture: PhotoCapture) async -> [String] { await outcome(of: capture).story }

@@ -100,24 +100,9 @@ struct PhotoOutputTests {
     try #require(captures.count == photoCount)
     #expect(Set(captures.map(\.uniqueID)).count == photoCount)
     for (capture, number) in zip(captures, expected) {
-      var photos: [Photo] = []
-      var story: [String] = []
-      for await event in capture.events {
-        switch event {
-        case .willBeginCapture: story.append("begin")
-        case .willCapturePhoto: story.append("will")
-        case .didCapturePhoto: story.append("did")
-        case .didFinishProcessingPhoto(_, let result):
-          photos.append(try result.get())
-          story.append("photo")
-        case .didFinishRecordingLivePhotoMovie, .didFinishLivePhotoMovie:
-          Issue.record("no movie was requested")
-        case .didFinishCapture(_, let error):
-          #expect(error == nil)
-          story.append("finish")
-        }
-      }
-      #expect(story == ["begin", "will", "did", "photo", "finish"])
+      let (photos, _, story) = await outcome(of: capture)
+      #expect(
+        story == ["will begin", "will capture", "did capture", "photo \(number)", "did finish"])
       let photo = try #require(photos.first)
       #expect(photo.sequence == UInt32(number) && photo.frameIndex == Int64(number))
       #expect(try PhotoCamera.number(in: photo.data ?? []) == number)

@@ -75,9 +75,7 @@ enum Movies {
     var recipe = MovieRecipe.constant(240, count: count, timescale: 240_000)
       .h264(gop: gop, reordered: reordered)
     if hasAudio { recipe.audio = Chirp.audio(seconds: Double(count) / 240) }
-    let path = scratch.file(name)
-    try recipe.write(to: path)
-    return try Asset(path: path)
+    return try recipe.asset(at: scratch.file(name))
   }
 
   /// A movie with only the chirp.
@@ -85,9 +83,7 @@ enum Movies {
     var recipe = MovieRecipe()
     recipe.timescale = 48_000
     recipe.audio = Chirp.audio(seconds: seconds)
-    let path = scratch.file("chirp.mov")
-    try recipe.write(to: path)
-    return try Asset(path: path)
+    return try recipe.asset(at: scratch.file("chirp.mov"))
   }
 }
 

@@ -143,19 +143,9 @@ import Testing
   }
 
   @Test func `Decoding begins with the newest key frame`() throws {
-    let driver = try DecodingDriver(
-      ScriptedDriver([]), codec: .h264, largestPacket: 1 << 16,
-      to: FrameDelivery(layout: .raw(.yuv420p, bytesPerRow: 0), width: 128, height: 32))
-    let feed = try driver.makeFeed()
-    try driver.start(keeping: [])
-    let packets = try annexBPackets()
+    let (driver, feed, packets) = try decoding()
     for (number, bytes) in packets.enumerated() where number >= 20 {
-      bytes.withUnsafeBytes { bytes in
-        var frame = DequeuedBuffer(
-          FrameObservation(sequence: UInt32(number), microseconds: Int64(number) * 8_000),
-          bytes: bytes, index: -1, driver: driver)
-        _ = feed.take(&frame)
-      }
+      give(number, bytes, feed, driver)
     }
     feed.end(CaptureEnd())
     var (skipped, decoded): ([UInt32], [UInt32]) = ([], [])
@@ -175,12 +165,7 @@ import Testing
   }
 
   @Test func `A packet without an image is a damaged frame`() throws {
-    let driver = try DecodingDriver(
-      ScriptedDriver([]), codec: .h264, largestPacket: 1 << 16,
-      to: FrameDelivery(layout: .raw(.yuv420p, bytesPerRow: 0), width: 128, height: 32))
-    let feed = try driver.makeFeed()
-    try driver.start(keeping: [])
-    let packets = try annexBPackets()
+    let (driver, feed, packets) = try decoding()
     var fates: [UInt32: Bool] = [:]
     func drain(_ isDone: () -> Bool) throws {
       while !isDone() {
@@ -193,12 +178,7 @@ import Testing
       // The bytes of frames 20 to 24 and of the last one are no NAL unit that a decoder knows.
       let isBroken = (20..<25).contains(number) || number == 59
       let bytes = isBroken ? [0, 0, 0, 1, 0xff, 0xff, 0xff] : packets[number]
-      bytes.withUnsafeBytes { bytes in
-        var frame = DequeuedBuffer(
-          FrameObservation(sequence: UInt32(number), microseconds: Int64(number) * 8_000),
-          bytes: bytes, index: -1, driver: driver)
-        _ = feed.take(&frame)
-      }
+      give(number, bytes, feed, driver)
       if !isBroken { try drain { fates[UInt32(number)] != nil } }
     }
     feed.end(CaptureEnd(stopReason: .stopped))
@@ -206,6 +186,27 @@ import Testing
     driver.stop()
     #expect(fates.count == 60 && driver.endReason == .stopped)
     #expect(fates.filter { !$0.value }.map(\.key).sorted() == [20, 21, 22, 23, 24, 59])
+  }
+
+  /// A decoder that has started, and the packets of the clip.
+  private func decoding() throws -> (DecodingDriver, DecodingFeed, [[UInt8]]) {
+    let driver = try DecodingDriver(
+      ScriptedDriver([]), codec: .h264, largestPacket: 1 << 16,
+      to: FrameDelivery(layout: .raw(.yuv420p, bytesPerRow: 0), width: 128, height: 32))
+    let feed = try driver.makeFeed()
+    try driver.start(keeping: [])
+    return (driver, feed, try annexBPackets())
+  }
+
+  private func give(
+    _ number: Int, _ bytes: [UInt8], _ feed: DecodingFeed, _ driver: DecodingDriver
+  ) {
+    bytes.withUnsafeBytes { bytes in
+      var frame = DequeuedBuffer(
+        FrameObservation(sequence: UInt32(number), microseconds: Int64(number) * 8_000),
+        bytes: bytes, index: -1, driver: driver)
+      _ = feed.take(&frame)
+    }
   }
 
   private func annexBPackets() throws -> [[UInt8]] {

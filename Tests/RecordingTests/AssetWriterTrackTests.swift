@@ -331,10 +331,6 @@ struct AssetWriterTrackTests {
 
   @Test func `An asset writer refuses settings that do not match the input`() throws {
     let scratch = try Scratch()
-    func code(_ body: () throws -> Void) -> MediaError.Code? {
-      do { try body() } catch { return (error as? MediaError)?.code }
-      return nil
-    }
     func input(
       _ type: MediaType, _ settings: AssetWriterOutputSettings?, _ format: SourceFormat
     ) throws -> AssetWriterInput {

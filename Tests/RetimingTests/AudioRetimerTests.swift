@@ -9,11 +9,6 @@ import Testing
 struct AudioRetimerTests {
   private let audio = Audio.noise(length: 48_000)
 
-  private func code(_ body: () throws -> Void) -> MediaError.Code? {
-    do { try body() } catch { return (error as? MediaError)?.code }
-    return nil
-  }
-
   /// Four time mappings whose ranges are not adjacent, so that each mapping becomes a separate
   /// piece of audio.
   private func separateMappings() throws -> [TimeMapping] {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+package import OvercrankAssets
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
@@ -96,6 +97,12 @@ package struct MovieRecipe: Sendable {
 }
 
 extension MovieRecipe {
+  /// Writes the movie and opens it.
+  package func asset(at path: String) throws -> Asset {
+    try write(to: path)
+    return try Asset(path: path)
+  }
+
   /// Writes the movie and returns the bytes of its video packets in decoding order.
   @discardableResult
   package func write(to path: String) throws -> [[UInt8]] {

@@ -122,11 +122,7 @@ final class VideoSampleQueue: DeliveryQueue {
       counters.delivered.wrappingAdd(1, ordering: .releasing)
       return sample
     }
-    guard case .held(let heldBuffer, let observation, let exposure)? = ring.pop() else {
-      return nil
-    }
-    options.waiting.wrappingSubtract(1, ordering: .releasing)
-    counters.delivered.wrappingAdd(1, ordering: .releasing)
+    guard let (heldBuffer, observation, exposure) = takeHeld() else { return nil }
     return SampleBuffer(
       SampleBuffer.Attachments(observation, exposure, zoom(of: observation)),
       at: observation.microseconds, heldBuffer, of: pool, format: format, duration: duration,
@@ -142,14 +138,19 @@ final class VideoSampleQueue: DeliveryQueue {
       counters.delivered.wrappingAdd(1, ordering: .releasing)
       return CapturedFrame(sample)
     }
+    guard let (heldBuffer, observation, exposure) = takeHeld() else { return nil }
+    return CapturedFrame(
+      observation, exposure, zoom(of: observation), heldBuffer, of: pool, format: format,
+      duration: duration, options: options)
+  }
+
+  private func takeHeld() -> (BufferPool.HeldBuffer, FrameObservation, ExposureInForce)? {
     guard case .held(let heldBuffer, let observation, let exposure)? = ring.pop() else {
       return nil
     }
     options.waiting.wrappingSubtract(1, ordering: .releasing)
     counters.delivered.wrappingAdd(1, ordering: .releasing)
-    return CapturedFrame(
-      observation, exposure, zoom(of: observation), heldBuffer, of: pool, format: format,
-      duration: duration, options: options)
+    return (heldBuffer, observation, exposure)
   }
 
   func drain() {

@@ -95,27 +95,22 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
   }
 
   init(_ camera: SyntheticCamera, id: String) {
-    self.id = id
-    path = nil
-    name = "Synthetic camera"
-    driver = "synthetic"
-    bus = "virtual"
-    kind = .synthetic
-    media = [.video]
-    source = .synthetic(camera)
-    (usbDirectory, formerIDs) = (nil, [])
-    deviceType = .virtual
+    self.init(
+      virtual: .synthetic, id, path: nil, name: "Synthetic camera", driver: "synthetic",
+      .synthetic(camera))
   }
 
   init(_ camera: FileCamera, id: String) {
-    self.id = id
-    path = camera.path
-    name = camera.path.lastPathComponent
-    driver = "file"
-    bus = "virtual"
-    kind = .file
-    media = [.video]
-    source = .file(camera)
+    self.init(
+      virtual: .file, id, path: camera.path, name: camera.path.lastPathComponent, driver: "file",
+      .file(camera))
+  }
+
+  private init(
+    virtual kind: Kind, _ id: String, path: String?, name: String, driver: String, _ source: Source
+  ) {
+    (self.id, self.path, self.name, self.driver) = (id, path, name, driver)
+    (self.kind, self.source, bus, media) = (kind, source, "virtual", [.video])
     (usbDirectory, formerIDs) = (nil, [])
     deviceType = .virtual
   }

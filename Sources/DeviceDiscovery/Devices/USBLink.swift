@@ -31,12 +31,9 @@ package struct USBLink: Hashable, Sendable {
     megabitsPerSecond: Int, supportsSuperSpeed: Bool, directory: String? = nil, bus: Int?,
     isochronousBytesPerSecond: Int64? = nil, suspensionSwitch: String? = nil
   ) {
-    self.megabitsPerSecond = megabitsPerSecond
-    self.supportsSuperSpeed = supportsSuperSpeed
-    self.directory = directory
-    self.bus = bus
+    (self.megabitsPerSecond, self.supportsSuperSpeed) = (megabitsPerSecond, supportsSuperSpeed)
+    (self.directory, self.bus, self.suspensionSwitch) = (directory, bus, suspensionSwitch)
     self.isochronousBytesPerSecond = isochronousBytesPerSecond
-    self.suspensionSwitch = suspensionSwitch
   }
 
   /// Reads the connection of a device from its directory in `/sys`, or from the directory of one of

@@ -15,9 +15,6 @@ package struct FormatCapabilities: Sendable {
 
   package init() {}
 
-  /// The unit of `V4L2_CID_EXPOSURE_ABSOLUTE` is 100 µs.
-  private static let exposureTimescale: Int32 = 10_000
-
   /// Reads the controls of a device.
   ///
   /// If a control cannot be read, the values that it would define are unknown.
@@ -32,16 +29,16 @@ package struct FormatCapabilities: Sendable {
     }
     guard let exposure = try? device.control(.exposureTime), exposure.minimum <= exposure.maximum
     else { return }
-    exposureDurations = Self.time(exposure.minimum)...Self.time(exposure.maximum)
+    if let least = exposure.id.time(of: exposure.minimum),
+      let greatest = exposure.id.time(of: exposure.maximum)
+    {
+      exposureDurations = least...greatest
+    }
     let mode = try? device.number(of: .automaticExposure)
     guard mode.map(ControlID.automaticExposure.isManual) ?? true,
       let units = try? device.number(of: .exposureTime)
     else { return }
-    exposureDuration = Self.time(units)
-  }
-
-  private static func time(_ units: Int64) -> MediaTime {
-    MediaTime(units, over: exposureTimescale)
+    exposureDuration = exposure.id.time(of: units)
   }
 }
 

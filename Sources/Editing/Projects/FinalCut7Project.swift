@@ -21,7 +21,7 @@ struct FinalCut7Project {
 
   init(_ find: @escaping (String) throws(MediaError) -> MediaSource) { media = ProjectMedia(find) }
 
-  var warnings: [String] { notes + media.warnings }
+  var warnings: [String] { notes.uniqued() + media.warnings }
 
   static func name(_ document: XMLElement) -> String? {
     document.all("sequence").first?.text(of: "name")
@@ -48,10 +48,8 @@ struct FinalCut7Project {
     var composition = Composition()
     for kind in MediaType.allCases {
       mediaType = kind
-      let content = try self.sequence(sequence, depth: 0)
-      try media.add(content, kind, to: &composition)
+      try media.add(self.sequence(sequence, depth: 0), kind, to: &composition)
     }
-    notes = Array(notes.uniqued())
     return composition
   }
 

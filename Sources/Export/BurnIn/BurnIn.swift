@@ -41,9 +41,6 @@ public struct BurnIn: Hashable, Sendable {
   public init(
     items: [Item], mark: MediaTime? = nil, logoPath: String? = nil, font: BurnInFont? = nil
   ) {
-    self.items = items
-    self.mark = mark
-    self.logoPath = logoPath
-    self.font = font
+    (self.items, self.mark, self.logoPath, self.font) = (items, mark, logoPath, font)
   }
 }

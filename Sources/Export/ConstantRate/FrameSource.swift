@@ -40,11 +40,8 @@ final class FrameSource {
     _ asset: Asset, requests: [Int], _ policy: UndecodableFramePolicy, threadCount: Int,
     keptByteLimit: Int = FrameSource.keptByteLimit, isStopped: @escaping () -> Bool
   ) {
-    self.asset = asset
-    self.requests = requests
-    self.policy = policy
-    self.threadCount = threadCount
-    self.keptByteLimit = keptByteLimit
+    (self.asset, self.requests, self.policy) = (asset, requests, policy)
+    (self.threadCount, self.keptByteLimit) = (threadCount, keptByteLimit)
     self.isStopped = isStopped
   }
 

@@ -51,9 +51,7 @@ public struct RenderSettings: Hashable, Sendable {
     encoding: VideoEncoding = .h264(), sampling: FrameSampling = .hold, box: VideoSize? = nil,
     appliesRotation: Bool = false
   ) {
-    self.encoding = encoding
-    self.sampling = sampling
-    self.box = box
+    (self.encoding, self.sampling, self.box) = (encoding, sampling, box)
     self.appliesRotation = appliesRotation
   }
 

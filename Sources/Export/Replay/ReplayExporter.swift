@@ -157,13 +157,6 @@ public final class ReplayExporter: Sendable {
   }
 }
 
-/// A flag that one thread sets and others read.
-final class CancellationFlag: Sendable {
-  private let flag = Atomic<Bool>(false)
-  var isSet: Bool { flag.load(ordering: .acquiring) }
-  func set() { flag.store(true, ordering: .releasing) }
-}
-
 /// The result of an export that another thread makes.
 private final class ResultBox: Sendable {
   private let result = Mutex<Result<ExportReport, MediaError>?>(nil)

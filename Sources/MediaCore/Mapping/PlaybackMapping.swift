@@ -59,9 +59,8 @@ public struct PlaybackMapping: Hashable, Sendable {
     self.init(mapping, isReversed: true)
   }
 
-  private init(_ mapping: TimeMapping, isReversed: Bool) {
-    motion = .constant
-    self.isReversed = isReversed
+  private init(_ mapping: TimeMapping, isReversed: Bool, motion: Motion = .constant) {
+    (self.motion, self.isReversed) = (motion, isReversed)
     target = mapping.target
     whole = mapping.source
     part = .all
@@ -80,14 +79,8 @@ public struct PlaybackMapping: Hashable, Sendable {
     _ ramp: SpeedRamp, source: TimeRange, target: TimeRange
   ) throws(MediaError) {
     _ = try ramp.shareOfSource()
-    let line = try TimeMapping(source: source, target: target)
-    motion = .ramp(ramp)
-    isReversed = false
-    self.target = line.target
-    whole = line.source
-    part = .all
-    sourceStart = whole.start.seconds
-    sourceEnd = whole.end.seconds
+    self.init(
+      try TimeMapping(source: source, target: target), isReversed: false, motion: .ramp(ramp))
   }
 
   /// Makes a mapping that holds one source instant.

@@ -125,9 +125,7 @@ package struct Box: Equatable, Sendable {
   package var end: Int64 { start + byteCount }
 
   package init(type: UInt32, start: Int64, byteCount: Int64, headBytes: Int64 = 8) {
-    self.type = type
-    self.start = start
-    self.byteCount = byteCount
+    (self.type, self.start, self.byteCount) = (type, start, byteCount)
     self.headBytes = headBytes
   }
 

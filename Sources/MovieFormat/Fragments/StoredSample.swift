@@ -29,15 +29,10 @@ package struct StoredSample: Hashable, Sendable {
     track: Int, position: Int64 = 0, byteCount: Int, ticks: Int64, presentationOffset: Int64 = 0,
     duration: Int64, isKeyFrame: Bool, isDroppable: Bool = false, check: UInt64
   ) {
-    self.track = track
-    self.position = position
-    self.byteCount = byteCount
-    self.ticks = ticks
-    self.presentationOffset = presentationOffset
-    self.duration = duration
-    self.isKeyFrame = isKeyFrame
-    self.isDroppable = isDroppable
-    self.check = check
+    (self.track, self.position, self.byteCount) = (track, position, byteCount)
+    (self.ticks, self.presentationOffset) = (ticks, presentationOffset)
+    (self.duration, self.isKeyFrame) = (duration, isKeyFrame)
+    (self.isDroppable, self.check) = (isDroppable, check)
   }
 
   /// Whether these bytes are identical to the sample that was written, according to that sample's

@@ -65,16 +65,11 @@ enum RecordingTags {
       trigger: Trigger? = nil, controls: [String: String] = [:], switchedOnUs: Int64,
       beginsWithStream: Bool, countsExactly: Bool, leadIn: Int
     ) {
-      self.device = device
-      self.mode = mode
-      self.firstCaptureNs = firstCaptureNs
-      self.firstSequence = firstSequence
-      self.gaps = gaps
-      self.trigger = trigger
+      (self.device, self.mode, self.gaps, self.trigger) = (device, mode, gaps, trigger)
+      (self.firstCaptureNs, self.firstSequence) = (firstCaptureNs, firstSequence)
       self.controls = controls.isEmpty ? nil : controls
+      (self.beginsWithStream, self.countsExactly) = (beginsWithStream, countsExactly)
       self.switchedOnUs = switchedOnUs
-      self.beginsWithStream = beginsWithStream
-      self.countsExactly = countsExactly
       self.leadIn = leadIn > 0 ? Int64(leadIn) : nil
     }
 

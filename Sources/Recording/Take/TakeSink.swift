@@ -70,11 +70,8 @@ package final class TakeSink: FrameSink {
     limit: CaptureLimit, queue: FrameQueue, control: CaptureControl, endsCapture: Bool,
     endsWhenFull: Bool = false, copiesBesideOthers: Bool = false
   ) {
-    self.limit = limit
-    self.queue = queue
-    self.control = control
-    self.endsCapture = endsCapture
-    self.endsWhenFull = endsWhenFull
+    (self.limit, self.queue, self.control) = (limit, queue, control)
+    (self.endsCapture, self.endsWhenFull) = (endsCapture, endsWhenFull)
     self.copiesBesideOthers = copiesBesideOthers
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CVideo4Linux
+package import OvercrankMediaCore
 
 /// The ID of a control: `V4L2_CID_…`.
 package struct ControlID: RawRepresentable, Hashable, Sendable {
@@ -127,6 +128,20 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
   package static let horizontalBlanking = ControlID(V4L2_CID_HBLANK)
   package static let verticalBlanking = ControlID(V4L2_CID_VBLANK)
   package static let pixelRate = ControlID(V4L2_CID_PIXEL_RATE)
+
+  /// The number of the control's units per second, or nil where its value is not a time.
+  package var timescale: Int32? {
+    switch self {
+    case .exposureTime: 10_000
+    case .flashTimeout: 1_000_000
+    default: nil
+    }
+  }
+
+  /// A value of this control as a time, or nil where its unit is not a time.
+  package func time(of number: Int64) -> MediaTime? {
+    timescale.map { MediaTime(number, over: $0) }
+  }
 
   /// Whether the control belongs to a flash LED (`V4L2_CTRL_CLASS_FLASH`).
   ///

@@ -105,7 +105,6 @@ struct CheckCommand: ParsableCommand, Verb {
 struct CheckDocument: Encodable, TextDocument {
   private enum CodingKeys: CodingKey {
     case schema, file, plot, ok, dryRun, framesSynthesized, timesCorrected, notes, limits
-    case clock, timeSource, timeScale, timeAssumption
   }
 
   let file: String
@@ -125,6 +124,7 @@ struct CheckDocument: Encodable, TextDocument {
 
   func encode(to encoder: any Encoder) throws {
     try audit.encode(to: encoder)
+    try time.encode(to: encoder)
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(schemaName("check"), forKey: .schema)
     try container.encode(file, forKey: .file)
@@ -133,10 +133,6 @@ struct CheckDocument: Encodable, TextDocument {
     try container.encode(dryRun, forKey: .dryRun)
     try container.encode(framesSynthesized, forKey: .framesSynthesized)
     try container.encode(timesCorrected, forKey: .timesCorrected)
-    try container.encode(time.clock, forKey: .clock)
-    try container.encode(time.timeSource, forKey: .timeSource)
-    try container.encodeIfPresent(time.timeScale, forKey: .timeScale)
-    try container.encodeIfPresent(time.timeAssumption, forKey: .timeAssumption)
     try container.encode(notes, forKey: .notes)
     try container.encode(limits, forKey: .limits)
   }

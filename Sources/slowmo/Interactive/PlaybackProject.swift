@@ -128,19 +128,8 @@ final class PlaybackProject {
     settings.audioTimePitchAlgorithm = algorithm
     settings.undecodableFrames = output.onError
     settings.overwrites = overwrites
-    let progress = ProgressReporter(output.writing.progress)
-    progress.start(file: output.path)
-    let seconds = composition.duration.doubleValue
-    let report = try ExportSession(composition, of: assets).export(
-      settings, isCancelled: { Interrupt.isRequested }
-    ) { done, total in
-      progress.update(
-        ProgressReporter.State(
-          frame: done, totalFrames: total,
-          seconds: total > 0 ? seconds * Double(done) / Double(total) : 0))
-    }
-    for warning in report.warnings { progress.warning(warning) }
-    progress.end(file: output.path)
+    let report = try ProgressReporter(output.writing.progress)
+      .export(ExportSession(composition, of: assets), settings, composition.duration)
     for frame in report.undecodable {
       noteUndecodable(frame.path, frame.index, frame.time, output.onError)
     }

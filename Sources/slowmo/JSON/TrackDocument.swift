@@ -68,10 +68,7 @@ struct TrackDocument: Encodable {
   let overlay: String?
   let method: ObjectTracker.Method
   let metersPerPixel: Double?
-  let clock: CaptureClock.Choice
-  let timeSource: CaptureClock.Source
-  let timeScale: Rational?
-  let timeAssumption: CaptureClock.Assumption?
+  let time: MeasuredTime
   let axes: Axes
   let objects: [Object]
   /// The number of tracked frames that were synthesized and not captured.
@@ -83,8 +80,7 @@ struct TrackDocument: Encodable {
   var problem: CommandError?
 
   private enum CodingKeys: CodingKey {
-    case schema, file, csv, overlay, method, metersPerPixel, clock, timeSource, timeScale
-    case timeAssumption, axes, objects
+    case schema, file, csv, overlay, method, metersPerPixel, axes, objects
     case framesSynthesized, notes, dryRun, error
     // The values of the first object.
     case frameCount, foundCount, lost, points
@@ -98,9 +94,7 @@ struct TrackDocument: Encodable {
     (self.framesSynthesized, self.notes) = (framesSynthesized, notes)
     (self.file, self.csv, self.overlay, self.dryRun) = (file, csv, overlay, dryRun)
     let indices = tracks.flatMap { $0.points.map(\.index) }
-    let time = MeasuredTime(timing, clock, frames: (indices.min() ?? 0)..<(indices.max() ?? 0) + 1)
-    (self.clock, timeSource) = (time.clock, time.timeSource)
-    (timeScale, timeAssumption) = (time.timeScale, time.timeAssumption)
+    time = MeasuredTime(timing, clock, frames: (indices.min() ?? 0)..<(indices.max() ?? 0) + 1)
     let start = clock.seconds(ofFrame: 0)
     self.axes = Axes(yAxis: axes.verticalDirection, origin: [axes.origin.x, axes.origin.y])
     method = tracks.first?.method ?? .patch
@@ -139,6 +133,7 @@ struct TrackDocument: Encodable {
   }
 
   func encode(to encoder: any Encoder) throws {
+    try time.encode(to: encoder)
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(schema, forKey: .schema)
     try container.encode(file, forKey: .file)
@@ -146,10 +141,6 @@ struct TrackDocument: Encodable {
     try container.encodeIfPresent(overlay, forKey: .overlay)
     try container.encode(method, forKey: .method)
     try container.encodeIfPresent(metersPerPixel, forKey: .metersPerPixel)
-    try container.encode(clock, forKey: .clock)
-    try container.encode(timeSource, forKey: .timeSource)
-    try container.encodeIfPresent(timeScale, forKey: .timeScale)
-    try container.encodeIfPresent(timeAssumption, forKey: .timeAssumption)
     try container.encode(axes, forKey: .axes)
     try container.encode(objects, forKey: .objects)
     try container.encode(objects.first?.frameCount ?? 0, forKey: .frameCount)

@@ -59,7 +59,7 @@ struct ClockOptions: ParsableArguments, Sendable {
 extension CaptureClock.Choice: ExpressibleByArgument {}
 
 /// The keys of a document that state in which time it was measured.
-struct MeasuredTime {
+struct MeasuredTime: Encodable {
   let clock: CaptureClock.Choice
   let timeSource: CaptureClock.Source
   /// Nil where it varies.

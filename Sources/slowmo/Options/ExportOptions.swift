@@ -204,18 +204,8 @@ struct ExportOptions: ParsableArguments, Sendable {
       for warning in plan.warnings { Output.warning(warning) }
       return try emit(RetimeDocument(verb, plan: plan, composition), common)
     }
-    let progress = ProgressReporter(writing.progress)
-    progress.start(file: output)
-    let seconds = composition.duration.doubleValue
-    let report = try session.export(settings, isCancelled: { Interrupt.isRequested }) {
-      done, total in
-      progress.update(
-        ProgressReporter.State(
-          frame: done, totalFrames: total,
-          seconds: total > 0 ? seconds * Double(done) / Double(total) : 0))
-    }
-    for warning in report.warnings { progress.warning(warning) }
-    progress.end(file: output)
+    let report = try ProgressReporter(writing.progress)
+      .export(session, settings, composition.duration)
     note(report.sparse, output)
     for frame in report.undecodable {
       noteUndecodable(frame.path, frame.index, frame.time, onError)

@@ -66,6 +66,21 @@ final class ProgressReporter {
     emit("start", nil, file: file)
   }
 
+  /// Exports a composition of this duration and reports the progress and the warnings.
+  func export(
+    _ session: ExportSession, _ settings: ExportSettings, _ duration: MediaTime
+  ) throws -> ExportReport {
+    start(file: settings.path)
+    let report = try session.export(settings, isCancelled: { Interrupt.isRequested }) {
+      done, total in
+      let seconds = total > 0 ? duration.doubleValue * Double(done) / Double(total) : 0
+      update(State(frame: done, totalFrames: total, seconds: seconds))
+    }
+    for warning in report.warnings { self.warning(warning) }
+    end(file: settings.path)
+    return report
+  }
+
   /// Reports a message, such as the reason why the command waits.
   func note(_ message: String) {
     emit("note", nil, message: message)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankCameraControls
 package import OvercrankMediaCore
 import OvercrankV4L2
 
@@ -67,7 +66,7 @@ package struct ExposureInForce: Hashable, Sendable {
   /// The manual exposure duration, or nil if exposure is automatic.
   package var duration: MediaTime? {
     guard isByHand == true, let time else { return nil }
-    return CameraControls.duration(Int64(time))
+    return ControlID.exposureTime.time(of: Int64(time))
   }
 
   /// The manual gain in the driver's unit, or nil if gain is automatic.
