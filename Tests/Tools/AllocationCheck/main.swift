@@ -14,8 +14,8 @@ import TestSupport
 // allocation can block on the allocator's lock.
 //
 //   AllocationCheck              records from the synthetic camera and a simulated V4L2 camera, then
-//                                runs a session with three outputs, a movie beside a preview, and
-//                                clips with replays
+//                                runs a session with two cameras, one with three outputs, a movie
+//                                beside a preview, and clips with replays
 //   AllocationCheck --frames N   the number of frames for the three outputs; default 480
 //   AllocationCheck --alone      for an idle machine: the three outputs must lose no frame
 //   AllocationCheck --waste      allocates in every hundredth frame on purpose; must fail
@@ -107,6 +107,30 @@ func listen(blocks: Int) throws -> Outcome {
   return outcome
 }
 
+/// Captures from two cameras of one session, each with its own output, and counts the allocations of
+/// both capture threads.
+func captureFromTwoCameras(frames: Int) throws -> Outcome {
+  let cameras = try ["640x480@240/mjpg", "320x240@240/grey"].map {
+    try counted(input("synthetic", $0))
+  }
+  let session = CaptureSession()
+  var outputs: [VideoDataOutput] = []
+  for (camera, _) in cameras {
+    let output = VideoDataOutput()
+    output.setSampleBufferHandler { _ in }
+    try session.addInputWithNoConnections(camera)
+    try session.addOutputWithNoConnections(output)
+    try session.addConnection(
+      CaptureConnection(inputPorts: camera.ports(for: .video), output: output))
+    outputs.append(output)
+  }
+  try session.startRunning()
+  for (_, driver) in cameras { driver.wait(forVisits: frames, upToMilliseconds: 60_000) }
+  session.stopRunning()
+  let requests = cameras.flatMap { $0.driver.requests.dropFirst(warmUp) }
+  return Outcome(frames: requests.count, requests: requests.reduce(0, +))
+}
+
 /// Prints the outcome of a run and returns whether nothing was allocated.
 func isProved(_ name: String, _ outcome: Outcome) -> Bool {
   print(
@@ -136,6 +160,7 @@ try DeviceSystem.$calls.withValue(machine) {
 }
 proofs.append(isProved("live analysis, the whole process", try LiveFrames.look(frames: 480)))
 proofs.append(isProved("microphone", try listen(blocks: 2_000)))
+proofs.append(isProved("two cameras", try captureFromTwoCameras(frames: 240)))
 let three = try ThreeOutputs(frames: frameCount)
 print(three.description)
 proofs.append(isProved("three outputs, 1280x720@240/mjpg", three.outcome))
