@@ -9,7 +9,7 @@ public import OvercrankRaster
 public struct PreviewWindowContent: Hashable, Sendable {
   /// The rectangle of the whole image in the window; see `PreviewGeometry.imageRect`.
   public var imageRect = Rect(x: 0, y: 0, width: 0, height: 0)
-  /// A line of ASCII text at the lower edge; empty for no text.
+  /// A line of text at the lower edge; empty for no text.
   public var status = ""
   /// The histogram to show, or nil for no histogram.
   public var histogram: LumaHistogram?

@@ -7,7 +7,8 @@ import OvercrankRaster
 
 /// A chart of a movie's timing: the intervals between frames over time, and their histogram.
 ///
-/// Gaps are red, repeated frames orange. A dashed line shows the expected interval.
+/// Gaps are red, repeated frames orange. A dashed line shows the expected interval. Intervals above
+/// eight times the median are at the end of the axis.
 public struct TimingChart: Sendable {
   private let audit: TimingAudit
   private let title: String
