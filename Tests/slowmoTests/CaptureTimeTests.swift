@@ -160,17 +160,6 @@ struct CaptureTimeTests {
       #expect(finished.status == 0, "\(finished.errors)")
       #expect(try finished.document()["time_source"] as? String == source)
     }
-    for (text, count) in [("time", 1), ("frame", 0)] {
-      let drawn = try await run(
-        slowmoPath,
-        [
-          "retime", cut, "-o", scratch.file("\(text).mov"), "--trim", "0..0.1", "--fps", "30",
-          "--burn-in", text, "--progress", "none",
-        ])
-      #expect(drawn.status == 0, "\(drawn.errors)")
-      let notes = drawn.errors.split(separator: "\n").filter { $0.contains("times of the file") }
-      #expect(notes.count == count, "\(drawn.errors)")
-    }
     let both = try await run(slowmoPath, words + ["--clock", "file", "--capture-fps", "240"])
     #expect(both.status == 64)
     let info = try await slowmo("info", cut)

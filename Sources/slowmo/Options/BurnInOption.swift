@@ -58,16 +58,6 @@ struct BurnInOption: ExpressibleByArgument {
     return BurnIn(items: items, mark: time, logoPath: logo, font: try namedFont())
   }
 
-  /// Notes that the text shows times that may be wrong, for each movie whose capture times are unknown.
-  func noteUnknownTimes(of assets: [Asset]) {
-    guard items.contains(where: { $0 == .time || $0 == .mark }) else { return }
-    for asset in assets where asset.videoTrack != nil {
-      do throws(MediaError) { _ = try asset.captureClock() } catch {
-        Output.note("\(error.message): the text shows the times of the file")
-      }
-    }
-  }
-
   /// Finds the font, before any output is made.
   ///
   /// - Throws: `MediaError` if the font cannot be drawn.

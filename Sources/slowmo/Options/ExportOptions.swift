@@ -170,7 +170,6 @@ struct ExportOptions: ParsableArguments, Sendable {
   ) throws(MediaError) -> ExportSettings {
     var settings = ExportSettings(
       path: output, mode: try mode(prepared.frameRate, prepared.assets.first, output))
-    burnIn?.noteUnknownTimes(of: prepared.assets)
     settings.audioTimePitchAlgorithm = pitch.algorithm
     settings.otherAudioSpeeds = pitch.otherSpeeds
     settings.audioCodec = audioCodec.codec
