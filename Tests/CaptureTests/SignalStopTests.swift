@@ -49,5 +49,15 @@ import Testing
     kill(getpid(), number)
     while Self.received.load(ordering: .relaxed) < 3 { await Task.yield() }
     #expect(!sessions[0].isRunning)
+    // An ignored signal stops nothing.
+    signal(number, SIG_IGN)
+    try await sessions[0].startRunning()
+    try sessions[0].stopRunning(onSignals: [number])
+    kill(getpid(), number)
+    let output = try #require(sessions[0].outputs.first as? VideoDataOutput)
+    var frames = output.frames.makeAsyncIterator()
+    for _ in 0..<20 { #expect(try await frames.next() != nil) }
+    #expect(sessions[0].isRunning && Self.received.load(ordering: .relaxed) == 3)
+    await sessions[0].stopRunning()
   }
 }

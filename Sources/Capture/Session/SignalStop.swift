@@ -11,7 +11,7 @@ extension CaptureSession {
   /// A program that such a signal ends at once leaves its cameras with the controls that a capture has
   /// set, and its movies unfinished. After this call, the session stops first, which restores the
   /// controls, and its recordings are finished. The signal then acts as it did before this call, and so
-  /// does a second signal that arrives meanwhile.
+  /// does a second signal that arrives meanwhile. A signal that the program ignores stays ignored.
   ///
   /// ```swift
   /// try session.stopRunningOnSignals()
@@ -53,7 +53,7 @@ private enum SignalStop {
       if state.readEnd == nil { state.readEnd = try startThread() }
       state.members.removeAll { $0.core == nil || $0.core === core }
       state.members.append(Member(core: core))
-      for signal in signals where state.before[signal] == nil {
+      for signal in signals where state.before[signal] == nil && !isIgnored(signal) {
         // The handler may only call functions that are safe in a signal handler.
         var action = sigaction()
         action.__sigaction_handler.sa_handler = { number in
@@ -68,6 +68,14 @@ private enum SignalStop {
         state.before[signal] = before
       }
     }
+  }
+
+  /// Whether the program ignores a signal, as nohup(1) lets it ignore SIGHUP.
+  private static func isIgnored(_ signal: Int32) -> Bool {
+    var action = sigaction()
+    sigaction(signal, nil, &action)
+    return unsafeBitCast(action.__sigaction_handler, to: Int.self)
+      == unsafeBitCast(SIG_IGN, to: Int.self)
   }
 
   /// Creates the pipe, and the thread that reads signals from it.

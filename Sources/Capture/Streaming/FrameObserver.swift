@@ -11,6 +11,8 @@ struct FrameObserver {
   /// In microseconds of the driver's clock.
   private(set) var lastArrival: Int64
   private let driver: any FrameDriver
+  /// Whether latencies are measured on the system's monotonic clock.
+  private let waitsForTakers: Bool
   /// The time when the last frame was dequeued, in microseconds.
   ///
   /// The latency of the frame is measured from this time. The time is on the driver's clock. For a
@@ -27,6 +29,7 @@ struct FrameObserver {
 
   init(driver: any FrameDriver, frameRate: FrameRate) {
     self.driver = driver
+    waitsForTakers = driver.waitsForTakers
     let period = frameRate.frameDuration.doubleValue * 1_000_000
     timeout = max(5_000_000, Int64(saturating: 20 * period))
     clock = TimestampUnwrapper(period: Int64(saturating: period))
@@ -37,7 +40,7 @@ struct FrameObserver {
   /// Records the arrival of a frame that was just dequeued.
   mutating func observe(_ frame: inout FrameObservation) {
     lastArrival = driver.microseconds()
-    heldSince = driver.waitsForTakers ? MonotonicClock.microseconds() : lastArrival
+    heldSince = waitsForTakers ? MonotonicClock.microseconds() : lastArrival
     frame.arrival = lastArrival
     (frame.microseconds, frame.isClockJump) = clock.read(frame)
     // The ring has one entry per buffer, so its oldest entry is from `bufferCount` frames ago. That
@@ -50,7 +53,7 @@ struct FrameObserver {
   mutating func noteReturn() {
     let now = driver.microseconds()
     returns[(count + returns.count - 1) % returns.count] = now
-    let end = driver.waitsForTakers ? MonotonicClock.microseconds() : now
+    let end = waitsForTakers ? MonotonicClock.microseconds() : now
     latencies.record(microseconds: end &- heldSince)
   }
 
