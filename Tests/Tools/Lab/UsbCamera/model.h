@@ -33,7 +33,7 @@ enum {
 /// The formats by their numbers in the descriptors of USB Video Class; Bayer is only for the PS3 Eye.
 typedef enum { FORMAT_MJPEG = 1, FORMAT_YUYV, FORMAT_H264, FORMAT_BAYER } format_kind;
 
-/// What a stream consists of.
+/// The format, size and rate of a stream.
 typedef struct {
   format_kind format;
   uint32_t width, height;
