@@ -77,14 +77,10 @@ struct UsbCamera {
       done
       for ((port = 0; port < count; port++)); do
         node=
-        for attempt in $(seq 100); do
-          for entry in /sys/class/video4linux/*; do
-            link=$(readlink -f $entry/device)
-            # The PS3 Eye has one interface, whose device is that of the whole camera.
-            link=${link##*/}
-            if [[ ${link%:1.0} == [12]-$((port + 1)) && $(cat $entry/index) == 0 ]]; then
-              node=/dev/${entry##*/}
-            fi
+        for ((attempt = 0; attempt < 100; attempt++)); do
+          for entry in /sys/bus/usb/devices/[12]-$((port + 1)):1.0/video4linux/*; do
+            [ ! -e $entry ] || read -r index <$entry/index
+            [ ! -e $entry ] || [ $index != 0 ] || node=/dev/${entry##*/}
           done
           [ -z "$node" ] || break
           sleep 0.1

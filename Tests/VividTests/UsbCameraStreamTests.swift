@@ -25,14 +25,17 @@ extension VividTests {
       #expect((ledger["stored"] ?? 0) > 0)
     }
 
-    @Test(arguments: [false, true])
+    /// The longer lists of arguments of a full run.
+    private static let both = RunSize.isFull ? [false, true] : [false]
+
+    @Test(arguments: both)
     func `A super speed camera loses no frame`(isBulk: Bool) async throws {
       var camera = UsbCamera(isBulk: isBulk, rate: 240, bytes: 100_000)
       camera.options = ["--super-speed"]
       try expectComplete(try await camera.record(seconds: 1, file: file("super")))
     }
 
-    @Test(arguments: [false, true])
+    @Test(arguments: both)
     func `Losses of uncompressed frames equal the log of the camera`(
       deliversDamaged: Bool
     ) async throws {
@@ -156,26 +159,27 @@ extension VividTests {
     @Test func `A camera that ignores the rate is reported`() async throws {
       var camera = UsbCamera(rate: 240)
       camera.options = ["--rate", "100"]
-      let take = try await camera.record(seconds: 2, file: file("ignored"))
+      let take = try await camera.record(seconds: 1, file: file("ignored"))
       let measured = try #require(take.document["measured_fps_value"] as? Double)
       let warnings = try #require(take.document["warnings"] as? [String])
       print("usb: measured \(measured), \(warnings)")
-      #expect(abs(measured - 100) < 0.1)
+      // The step of the timestamps is 4 ms.
+      #expect(abs(measured - 100) < 0.4)
       #expect(!warnings.isEmpty)
     }
 
     @Test func `A camera that comes back is recorded into a second file`() async throws {
       var camera = UsbCamera(rate: 120)
-      camera.faults[500] = "replug:1000"
+      camera.faults[240] = "replug:500"
       let path = "\(Vivid.directory)/usb-replug-{n}.mov"
       let take = try await camera.record(
-        seconds: 6, file: path, more: ["--reconnect", "10s", "-y"])
+        seconds: 4.5, file: path, more: ["--reconnect", "10s", "-y"])
       let ledger = try Vivid.ledger(take.document)
       Vivid.expectSum(ledger)
       let files = try #require(take.document["files"] as? [[String: Any]])
       print("usb: replugged: \(ledger), \(files.count) files")
       #expect(files.count == 2 && files.allSatisfy { $0["playable"] as? Bool == true })
-      #expect((ledger["lost_device"] ?? 0) + (ledger["unknown"] ?? 0) > 100)
+      #expect((ledger["lost_device"] ?? 0) + (ledger["unknown"] ?? 0) > 60)
     }
 
     // MARK: PS3 Eye
@@ -186,7 +190,7 @@ extension VividTests {
       camera.options = ["--ps3-eye"]
       camera.faults[200] = "skip"
       camera.faults[240] = "truncate"
-      let take = try await camera.record(seconds: 2, file: file("eye"), more: ["--codec", "raw"])
+      let take = try await camera.record(seconds: 1.4, file: file("eye"), more: ["--codec", "raw"])
       let ledger = try Vivid.ledger(take.document)
       print("usb: PS3 Eye: \(take.document["measured_fps"] ?? ""), \(ledger)")
       Vivid.expectSum(ledger)

@@ -127,6 +127,7 @@ extension VividTests {
     func `Random losses equal the log of the camera`(seed: Int) async throws {
       var random = SeededGenerator(seed: UInt64(seed) + 640)
       var camera = UsbCamera(rate: [150, 210, 330].randomElement(using: &random) ?? 210)
+      camera.bytes = 8_000
       camera.deliversDamaged = Bool.random(using: &random)
       camera.ppm = Int.random(in: -300...300, using: &random)
       var (place, costs, names) = (300, [[String: Int]](), [String]())
@@ -136,7 +137,7 @@ extension VividTests {
         camera.faults[place] = fault.name + count
         costs.append(fault.cost(deliversDamaged: camera.deliversDamaged))
         names.append("\(place):\(fault.name)\(count)")
-        place += Int.random(in: 60...130, using: &random)
+        place += Int.random(in: 40...90, using: &random)
       }
       let take = try await camera.record(
         seconds: Double(place + 60) / Double(camera.rate), file: file("random"))
@@ -318,22 +319,33 @@ extension VividTests {
         return camera
       }
       let logs = ["/tmp/usb-a.log", "/tmp/usb-b.log"]
+      let files = [file("a"), file("b")]
       let finished = try await UsbCamera.withPlugged(
         cameras, logs: logs,
         script: """
-          "$1" record ${nodes[*]} -o "$2/usb-{camera}.mov" -y --json --progress none \
-            --mode 640x480@120/mjpg -t 3 --audio-codec pcm
-          """, arguments: [slowmoPath, Vivid.directory])
-      try #require(finished.status == 0, "\(finished.errors)")
-      let document = try finished.document()
-      let takes = try #require(document["cameras"] as? [[String: Any]])
-      #expect(takes.count == 2)
-      let devices = takes.compactMap { ($0["audio"] as? [String: Any])?["device"] as? String }
-      #expect(Set(devices).count == 2, "\(devices)")
-      for (take, log) in zip(takes, logs) {
-        let path = try #require(take["file"] as? String)
-        try expectSync(of: try UsbCamera.Take(document: take, log: log), in: path, seconds: 3)
+          slowmo=$1 takes=()
+          shift
+          rm -f "$@"
+          for node in ${nodes[*]}; do
+            "$slowmo" record $node -o "$1" -y --json --progress none --mode 640x480@120/mjpg \\
+              -t 3 --audio-codec pcm >"$1.json" &
+            takes+=($!)
+            until [ -e "$1" ] || ! kill -0 $!; do sleep 0.1; done
+            shift
+          done
+          wait ${takes[0]} && wait ${takes[1]} || { cat /tmp/usb-?.mov.json; false; }
+          """, arguments: [slowmoPath] + files)
+      try #require(finished.status == 0, "\(finished.output)\(finished.errors)")
+      var devices: Set<String> = []
+      for (path, log) in zip(files, logs) {
+        let json = try Data(contentsOf: URL(fileURLWithPath: "\(path).json"))
+        let document = try #require(
+          try JSONSerialization.jsonObject(with: json) as? [String: Any])
+        let audio = try #require(document["audio"] as? [String: Any])
+        devices.insert(try #require(audio["device"] as? String))
+        try expectSync(of: try UsbCamera.Take(document: document, log: log), in: path, seconds: 3)
       }
+      #expect(devices.count == 2)
     }
   }
 }

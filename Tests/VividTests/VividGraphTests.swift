@@ -16,7 +16,7 @@ extension VividTests {
 
     @Test(
       .enabled(if: Vivid.multiPlanarNode != nil, "LAB_VIVID makes no multi-planar vivid"),
-      arguments: 0..<RunSize.cases(2, full: 20))
+      arguments: 0..<RunSize.cases(1, full: 20))
     func `Frames of real and synthetic cameras flow as a model says`(seed: Int) async throws {
       let cameras = [
         try camera("\(Vivid.node ?? "")?input=0", "320x180/grey"),
