@@ -332,7 +332,8 @@ let package = Package(
       dependencies: [
         "TestSupport", "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankV4L2",
         "OvercrankTextures", "CVideo4Linux", "CGLES", "OvercrankMediaCore", "OvercrankAssets",
-        "OvercrankCameraControls", "OvercrankLinuxSystem",
+        "OvercrankCameraControls", "OvercrankFrameAccounting", "OvercrankLibAV",
+        "OvercrankLinuxSystem", "OvercrankRecording",
       ]),
     .testTarget(
       name: "AssetsTests",

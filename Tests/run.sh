@@ -212,6 +212,8 @@ step_lab() {
 
 step_lab_itself() { Tests/Tools/Lab/selftest.sh; }
 
+step_usb_camera() { Tests/Tools/Lab/UsbCamera/compare.sh; }
+
 step_benchmarks() { swift build --package-path Benchmarks -c release; }
 
 step_fake_driver() {
@@ -271,6 +273,7 @@ declare -A titles=(
   [allocations]="memory that the capture thread asks for"
   [lab]="the real vivid driver, in the emulated machine"
   [lab_itself]="the emulated machine itself, and how its failures are reported"
+  [usb_camera]="the emulated USB camera, in front of other programs"
   [benchmarks]="the package of the benchmarks"
   [fake_driver]="the fake driver, in front of other programs"
   [clusters]="batches on clusters, while exports, workers and hosts die"
@@ -371,7 +374,7 @@ for group in "${groups[@]}"; do
   case $group in
     cases) run_steps build units fuzz ;;
     soaks) run_steps build kills power_cuts outputs foreign_files audits ledger ;;
-    peers) run_steps build lab_itself benchmarks fake_driver clusters ;;
+    peers) run_steps build lab_itself usb_camera benchmarks fake_driver clusters ;;
     readers) run_steps build boxes movie_readers ;;
     sanitizers) run_steps sanitizers ;;
     planted) run_steps planted ;;

@@ -14,10 +14,16 @@ struct UsbCamera {
     program != nil && access("/sys/devices/platform/vhci_hcd.0/attach", W_OK) == 0
   }
 
+  /// A raw H.264 stream of 640x480 pixels, with a key frame every half second at 120 fps.
+  static let h264 = ProcessInfo.processInfo.environment["USB_CAMERA_H264"] ?? ""
+
   static let whyNot: Comment = "no emulated USB camera here: run Tests/Tools/Lab/run-tests.sh"
 
   /// Whether the endpoint is a bulk endpoint, and not an isochronous one.
   var isBulk = false
+  /// The frame size and the pixel format, as a mode names them.
+  var size = "640x480"
+  var format = "mjpg"
   var rate = 240
   /// The relative error of the camera's clock in parts per million.
   var ppm = 0
@@ -55,8 +61,11 @@ struct UsbCamera {
     _ cameras: [UsbCamera], logs: [String], script: String, arguments: [String]
   ) async throws -> Finished {
     // udev does not run here, so only root may use the new nodes. They are found by their ports,
-    // because their numbers depend on the other cameras.
+    // because their numbers depend on the other cameras. The driver reads its parameter when a camera
+    // is plugged in.
+    let deliversDamaged = cameras.contains(where: \.deliversDamaged)
     let prelude = """
+      echo \(deliversDamaged ? 1 : 0) >/sys/module/uvcvideo/parameters/nodrop
       camera=$1 count=$2
       shift 2
       nodes=()
@@ -68,12 +77,10 @@ struct UsbCamera {
       done
       for ((port = 0; port < count; port++)); do
         node=
-        for attempt in $(seq 100); do
-          for entry in /sys/class/video4linux/*; do
-            link=$(readlink -f $entry/device)
-            if [[ ${link##*/} == [12]-$((port + 1)):1.0 && $(cat $entry/index) == 0 ]]; then
-              node=/dev/${entry##*/}
-            fi
+        for ((attempt = 0; attempt < 100; attempt++)); do
+          for entry in /sys/bus/usb/devices/[12]-$((port + 1)):1.0/video4linux/*; do
+            [ ! -e $entry ] || read -r index <$entry/index
+            [ ! -e $entry ] || [ $index != 0 ] || node=/dev/${entry##*/}
           done
           [ -z "$node" ] || break
           sleep 0.1
@@ -105,19 +112,40 @@ struct UsbCamera {
     var list = ["--bytes", "\(bytes)", "--ppm", "\(ppm)", "--audio-ppm", "\(audioPPM)"] + options
     list += serial.map { ["--serial", $0] } ?? ["--no-serial"]
     if isBulk { list.append("--bulk") }
+    if format == "h264" { list += ["--h264", Self.h264] }
     for (frame, fault) in faults.sorted(by: { $0.key < $1.key }) {
       list += ["--fault", "\(frame):\(fault)"]
     }
     return list
   }
 
+  /// Plugs the camera in, calls a closure with its node, and unplugs the camera.
+  func whilePlugged<Value: Sendable>(
+    log: String, _ body: (String) async throws -> Value
+  ) async throws -> Value {
+    let (ready, done) = ("\(log).ready", "\(log).done")
+    for file in [ready, done] { try? FileManager.default.removeItem(atPath: file) }
+    async let plugged = Self.withPlugged(
+      [self], logs: [log],
+      script: """
+        echo ${nodes[0]} >$1.part && mv $1.part $1
+        until [ -e $2 ]; do sleep 0.1; done
+        """, arguments: [ready, done])
+    defer { _ = FileManager.default.createFile(atPath: done, contents: nil) }
+    _ = try await run("sh", ["-c", "until [ -e $1 ]; do sleep 0.1; done", "sh", ready])
+    let node = try String(contentsOfFile: ready, encoding: .utf8)
+    let value = try await body(node.trimmingCharacters(in: .whitespacesAndNewlines))
+    _ = FileManager.default.createFile(atPath: done, contents: nil)
+    try #require(try await plugged.status == 0)
+    return value
+  }
+
   /// Plugs the camera in, records a take, and unplugs the camera.
   func record(seconds: Double, file: String, more: [String] = []) async throws -> Take {
     let log = "\(file).log"
     let script = """
-      echo $1 >/sys/module/uvcvideo/parameters/nodrop
-      slowmo=$2 file=$3
-      shift 3
+      slowmo=$1 file=$2
+      shift 2
       rm -f "$file"
       "$slowmo" record "${nodes[0]}" -o "$file" --json --progress none "$@"
       """
@@ -125,8 +153,7 @@ struct UsbCamera {
     let finished = try await Self.withPlugged(
       [self], logs: [log], script: script,
       arguments: [
-        deliversDamaged ? "1" : "0", slowmoPath, file, "--mode", "640x480@\(rate)/mjpg", "-t",
-        "\(milliseconds)ms",
+        slowmoPath, file, "--mode", "\(size)@\(rate)/\(format)", "-t", "\(milliseconds)ms",
       ] + (audio.map { ["--audio", $0] } ?? []) + more)
     try #require(finished.status == 0, "\(finished.output)\(finished.errors)")
     return try Take(document: try finished.document(), log: log)
@@ -152,18 +179,21 @@ extension UsbCamera.Take {
       overruns: overruns)
   }
 
-  /// The number of missing and damaged frames in the gaps that begin at most `window` periods after a
-  /// frame of the camera.
-  func missing(after frame: Int, within window: Int, rate: Int) throws -> Int {
+  /// The missing and damaged frames in the gaps that begin at most `window` periods after a frame of
+  /// the camera, by their class.
+  func missing(after frame: Int, within window: Int, rate: Int) throws -> [String: Int] {
     let gaps = try #require(document["gaps"] as? [[String: Any]])
     let slot = frame - firstFrame
-    var sum = 0
+    var counts: [String: Int] = [:]
     for gap in gaps {
       let time = try #require(gap["at_ns"] as? Int)
       let count = try #require(gap["count"] as? Int)
+      let cause = try #require(gap["cause"] as? String)
       let place = (Double(time) * Double(rate) * 1e-9).rounded()
-      if place >= Double(slot - 4), place < Double(slot + window) { sum += count }
+      if place >= Double(slot - 4), place < Double(slot + window) {
+        counts[cause, default: 0] += count
+      }
     }
-    return sum
+    return counts
   }
 }

@@ -16,6 +16,9 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 camera=$programs/usb-camera
 Tests/Tools/Lab/UsbCamera/build.sh "$camera"
+# The frames of the camera's H.264 format: those of one thread are always the same.
+ffmpeg -nostdin -loglevel error -y -f lavfi -i testsrc2=size=640x480:rate=30 -frames:v 240 -c:v libx264 \
+  -preset ultrafast -tune zerolatency -x264-params aud=1:keyint=60:threads=1 -b:v 1M -f h264 "$camera.h264"
 # The second vivid device is multi-planar; without it, the multi-planar tests have no node.
 export LAB_VIVID=${LAB_VIVID:-n_devs=2 multiplanar=1,2}
 # The run takes five minutes on two idle cores, and much longer on a busy machine.
@@ -36,9 +39,10 @@ Tests/Tools/Lab/run.sh "cat ${read_before[*]@Q} >/dev/null
   bash Tests/Tools/Lab/selftest-guest.sh '$PWD'
   . Tests/Tools/ForkServer/servers.sh
   start_fork_servers '$fork_server' /tmp/fork-servers '$slowmo' ffmpeg ffprobe
-  cp '$camera' /tmp/usb-camera
+  cp '$camera' '$camera.h264' /tmp
   export SWT_SWIFT_ERROR_BACKTRACING_ENABLED=0 OVERCRANK_FULL='${OVERCRANK_FULL-}'
-  $mesa SLOWMO='$slowmo' USB_CAMERA=/tmp/usb-camera '$bundle' --testing-library swift-testing \
+  $mesa SLOWMO='$slowmo' USB_CAMERA=/tmp/usb-camera USB_CAMERA_H264=/tmp/usb-camera.h264 \
+    '$bundle' --testing-library swift-testing \
     --filter 'VividTests|BufferImportTests'" 2>&1 |
   tee "$log"
 if grep -q '^not ok ' "$log" || ! grep -q '^reached the end' "$log"; then

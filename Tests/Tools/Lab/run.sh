@@ -77,7 +77,7 @@ fi
 
 # Load order: first the virtio and 9p modules for the shares, then the devices.
 transport=(virtio_pci 9pnet_virtio 9p)
-devices=(vivid snd-aloop snd-hrtimer snd-dummy vhci-hcd uvcvideo snd-usb-audio)
+devices=(vivid snd-aloop snd-hrtimer snd-dummy vhci-hcd uvcvideo snd-usb-audio gspca_ov534)
 
 fetch_kernel() {
   local name

@@ -64,8 +64,10 @@ static int32_t answer_camera_control(
     case SET_CUR:
       control->value = (int32_t)read_little(data, control->size);
       return control->size;
-    // Readable, writable, and changed by the camera itself.
-    case GET_INFO: data[0] = is_adjusted ? 0x0B : 0x03; return 1;
+    // Readable, writable, and changed by the camera itself, which may report its changes.
+    case GET_INFO:
+      data[0] = (uint8_t)(0x03 | (is_adjusted ? camera->options.sends_events ? 0x10 : 0x08 : 0));
+      return 1;
     case GET_LEN: write_little(data, control->size, 2); return 2;
     case GET_MIN: value = control->least; break;
     case GET_MAX: value = control->most; break;
@@ -79,28 +81,49 @@ static int32_t answer_camera_control(
   return -EPIPE;
 }
 
+int64_t run_status(camera *camera) {
+  if (!camera->options.sends_events) return INT64_MAX;
+  const camera_control *exposure = &controls[EXPOSURE];
+  for (urb *urb; (urb = first_urb(camera, STATUS_ENDPOINT)) != NULL;) {
+    int32_t value = chosen_exposure(camera, exposure);
+    if (value == camera->reported_exposure) {
+      int64_t passed = (now() - camera->adjusting_since) / 1000000;
+      if (passed >= camera->options.adjusting_time) return INT64_MAX;
+      return camera->adjusting_since + (passed / 10 + 1) * 10000000;
+    }
+    // The value of a control of the camera terminal has changed.
+    uint8_t event[9] = {1, exposure->unit, 0, exposure->selector, 0};
+    write_little(event + 5, (uint32_t)value, 4);
+    camera->reported_exposure = value;
+    complete(camera, urb, 0, event, sizeof event, NULL, NULL);
+  }
+  return INT64_MAX;
+}
+
+/// The mode that parameters of a stream describe.
+static mode mode_of(const camera *camera, const uint8_t *parameters) {
+  return find_mode(camera, parameters[2], parameters[3], read_little(parameters + 4, 4));
+}
+
 /// Completes the parameters of a stream that the host proposes.
 static void negotiate(const camera *camera, uint8_t *parameters) {
   const options *options = &camera->options;
-  uint32_t wanted = read_little(parameters + 4, 4), nearest = intervals[0];
-  for (int index = 0; index < RATES; index++) {
-    int64_t distance = (int64_t)intervals[index] - wanted, best = (int64_t)nearest - wanted;
-    if (distance * distance < best * best) nearest = intervals[index];
-  }
-  uint32_t size = options->width * options->height * 2;
-  uint32_t payload = size;
+  mode mode = mode_of(camera, parameters);
+  uint32_t size = mode.width * mode.height * 2;
+  // A bulk payload is never so long, so that a short request ends it.
+  uint32_t payload = size + 32768;
   if (!options->is_bulk) {
     // The smallest alternate setting whose packets carry a frame in nine tenths of its duration.
-    uint32_t microframes = nearest / 1250 * 9 / 10;
+    uint32_t microframes = mode.interval / 1250 * 9 / 10;
     for (int index = 0; index < ALTERNATES; index++) {
-      payload = bytes_of(alternates[index]);
-      if (microframes * (payload - 2) >= options->bytes) break;
+      payload = alternate_bytes(options, index);
+      if (microframes * (payload - 2) >= largest_image(camera, mode)) break;
     }
   }
   memset(parameters + 8, 0, 26);
-  parameters[2] = FORMAT_MJPEG;
-  parameters[3] = 1;
-  write_little(parameters + 4, nearest, 4);
+  parameters[2] = (uint8_t)mode.format;
+  parameters[3] = mode.width == 320 ? 2 : 1;
+  write_little(parameters + 4, mode.interval, 4);
   write_little(parameters + 18, size, 4);
   write_little(parameters + 22, payload, 4);
   write_little(parameters + 26, 1000000, 4);
@@ -111,16 +134,21 @@ static int32_t answer_stream_control(camera *camera, uint8_t selector, uint8_t r
   uint32_t size = sizeof camera->parameters;
   if (selector != PROBE && selector != COMMIT) return -EPIPE;
   switch (request) {
-  case SET_CUR:
+  case SET_CUR: {
+    int32_t error = selector == PROBE ? camera->options.probe_error : camera->options.commit_error;
+    if (error != 0) return -error;
     memcpy(camera->parameters, data, size);
     negotiate(camera, camera->parameters);
+    if (selector == COMMIT) camera->mode = mode_of(camera, camera->parameters);
     return (int32_t)size;
+  }
   case GET_INFO: data[0] = 3; return 1;
   case GET_LEN: write_little(data, size, 2); return 2;
   case GET_MIN:
   case GET_MAX:
   case GET_DEF:
     memcpy(data, camera->parameters, size);
+    // The nearest interval is used.
     write_little(data + 4, request == GET_MAX ? intervals[RATES - 1] : intervals[0], 4);
     negotiate(camera, data);
     return (int32_t)size;
@@ -136,7 +164,9 @@ static int32_t answer_descriptor(const camera *camera, uint8_t kind, uint8_t ind
   uint32_t count = 0;
   switch (kind) {
   case 1: count = device_descriptor(&camera->options, data); break;
-  case 2: count = configuration_descriptor(&camera->options, data); break;
+  case 2:
+    count = camera->options.is_ps3_eye ? ps3_eye_configuration(data) : configuration_descriptor(camera, data);
+    break;
   case 3: count = string_descriptor(&camera->options, index, data); break;
   case 15: count = camera->options.is_super_speed ? bos_descriptor(data) : 0; break;
   default: break;
@@ -147,6 +177,7 @@ static int32_t answer_descriptor(const camera *camera, uint8_t kind, uint8_t ind
 int32_t answer_control(camera *camera, const uint8_t setup[8], uint8_t *data) {
   uint8_t request = setup[1];
   uint8_t low = setup[2], high = setup[3], interface = setup[4], entity = setup[5];
+  if ((setup[0] & 0x60) == 0x40) return answer_register(camera, setup, data);
   if ((setup[0] & 0x60) == 0x20) {
     if ((setup[0] & 0x1F) == 2 || interface == AUDIO_CONTROL_INTERFACE) {
       return answer_audio_control(camera, setup, data);
@@ -161,6 +192,9 @@ int32_t answer_control(camera *camera, const uint8_t setup[8], uint8_t *data) {
   case GET_INTERFACE: data[0] = interface == STREAM_INTERFACE ? camera->alternate : 0; return 1;
   case SET_INTERFACE:
     if (interface == STREAM_INTERFACE) {
+      // A bus whose time is used up refuses the alternate setting.
+      if (low > ALTERNATES) return -EPIPE;
+      if (low > 0 && alternate_bytes(&camera->options, low - 1) > camera->options.bandwidth) return -ENOSPC;
       camera->alternate = low;
       if (low == 0) stop_stream(camera);
     }

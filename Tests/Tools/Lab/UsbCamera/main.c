@@ -9,9 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-uint8_t *make_gray_jpeg(
-  uint32_t width, uint32_t height, uint32_t bytes, uint32_t *length, uint32_t *number);
-
 static volatile sig_atomic_t is_ended;
 
 static void end(int signal) {
@@ -47,7 +44,18 @@ static void add_fault(options *options, const char *text) {
   options->faults[options->fault_count++] = fault;
 }
 
-static void parse(options *options, int count, char **arguments) {
+/// Reads an error such as `probe:32`.
+static void add_error(options *options, const char *text) {
+  char name[8];
+  int error;
+  if (sscanf(text, "%7[^:]:%d", name, &error) != 2) fail("not a request and an error", text);
+  if (strcmp(name, "probe") == 0) options->probe_error = error;
+  else if (strcmp(name, "commit") == 0) options->commit_error = error;
+  else fail("not a request", text);
+}
+
+static void parse(camera *camera, int count, char **arguments) {
+  options *options = &camera->options;
   for (int index = 1; index < count; index++) {
     const char *name = arguments[index];
     const char *value = index + 1 < count ? arguments[index + 1] : "";
@@ -57,6 +65,14 @@ static void parse(options *options, int count, char **arguments) {
     }
     if (strcmp(name, "--super-speed") == 0) {
       options->is_super_speed = true;
+      continue;
+    }
+    if (strcmp(name, "--ps3-eye") == 0) {
+      options->is_ps3_eye = options->is_bulk = true;
+      continue;
+    }
+    if (strcmp(name, "--events") == 0) {
+      options->sends_events = true;
       continue;
     }
     if (strcmp(name, "--no-serial") == 0) {
@@ -70,33 +86,27 @@ static void parse(options *options, int count, char **arguments) {
     else if (strcmp(name, "--audio-ppm") == 0) options->audio_ppm = strtod(value, NULL);
     else if (strcmp(name, "--serial") == 0) options->serial = value;
     else if (strcmp(name, "--adjust") == 0) options->adjusting_time = strtoll(value, NULL, 10);
+    else if (strcmp(name, "--rate") == 0) options->rate = strtod(value, NULL);
+    else if (strcmp(name, "--bandwidth") == 0) options->bandwidth = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(name, "--error") == 0) add_error(options, value);
     else if (strcmp(name, "--fault") == 0) add_fault(options, value);
+    else if (strcmp(name, "--h264") == 0) {
+      if (!read_h264(camera, value)) fail("not an H.264 stream", value);
+    }
     else if (strcmp(name, "--log") == 0) options->log = fopen(value, "w");
     else fail("not an option", name);
   }
   if (options->log == NULL) fail("no log", "--log FILE");
 }
 
-int main(int count, char **arguments) {
-  static camera camera = {
-    .options = {.width = 640, .height = 480, .bytes = 20000, .serial = "0001"},
-    .paused_number = -1,
-    .sample_rate = 48000,
-  };
-  parse(&camera.options, count, arguments);
-  camera.jpeg = make_gray_jpeg(
-    camera.options.width, camera.options.height, camera.options.bytes, &camera.jpeg_length,
-    &camera.jpeg_number);
-  if (camera.jpeg == NULL) fail("no memory", "the frame");
-  struct sigaction action = {.sa_handler = end};
-  sigaction(SIGTERM, &action, NULL);
-  sigaction(SIGINT, &action, NULL);
-  signal(SIGPIPE, SIG_IGN);
-  attach(&camera);
-  while (!is_ended && !camera.is_unplugged) {
-    int64_t due = run_stream(&camera), audio_due = run_audio(&camera);
-    if (due > audio_due) due = audio_due;
-    struct pollfd socket = {.fd = camera.socket, .events = POLLIN};
+/// Serves the host until a signal, the end of the connection, or a fault that unplugs the camera.
+static void run(camera *camera) {
+  while (!is_ended && !camera->is_unplugged) {
+    int64_t dues[] = {run_stream(camera), run_audio(camera), run_status(camera)}, due = INT64_MAX;
+    for (size_t index = 0; index < sizeof dues / sizeof *dues; index++) {
+      if (dues[index] < due) due = dues[index];
+    }
+    struct pollfd socket = {.fd = camera->socket, .events = POLLIN};
     struct timespec timeout = {0}, *limit = NULL;
     if (due != INT64_MAX) {
       int64_t left = due - now();
@@ -104,9 +114,29 @@ int main(int count, char **arguments) {
       timeout = (struct timespec){.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
       limit = &timeout;
     }
-    if (ppoll(&socket, 1, limit, NULL) > 0 && !serve_host(&camera)) break;
+    if (ppoll(&socket, 1, limit, NULL) > 0 && !serve_host(camera)) break;
   }
-  stop_stream(&camera);
-  close(camera.socket);
+}
+
+int main(int count, char **arguments) {
+  static camera camera = {
+    .options = {.bytes = 20000, .bandwidth = UINT32_MAX, .serial = "0001"},
+    .mode = {FORMAT_MJPEG, 640, 480, 333333},
+    .paused_number = -1,
+    .sample_rate = 48000,
+  };
+  parse(&camera, count, arguments);
+  struct sigaction action = {.sa_handler = end};
+  sigaction(SIGTERM, &action, NULL);
+  sigaction(SIGINT, &action, NULL);
+  signal(SIGPIPE, SIG_IGN);
+  for (;;) {
+    attach(&camera);
+    run(&camera);
+    detach(&camera);
+    if (is_ended || camera.replug_time == 0) break;
+    usleep((useconds_t)camera.replug_time * 1000);
+    camera.replug_time = 0;
+  }
   return fclose(camera.options.log) == 0 ? 0 : 1;
 }

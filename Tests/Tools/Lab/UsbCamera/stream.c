@@ -9,25 +9,25 @@
 
 enum {
   PAYLOAD_HEADER = 2,
-  // Bits of a payload header.
-  FRAME_ID = 0x01, END_OF_FRAME = 0x02, PAYLOAD_ERROR = 0x40, END_OF_HEADER = 0x80,
   /// Bytes of a bulk endpoint in a microframe.
-  BULK_BYTES = 13 * BULK_PACKET,
+  BULK_BYTES = 13 * BULK_PACKET, SUPER_SPEED_BULK_BYTES = 48 * 1024,
 };
 
 const char *const fault_names[FAULT_KINDS] = {
   "sent", "skip", "packets", "error-bit", "silent", "truncate", "stuck", "no-end", "mute", "all-packets",
-  "header", "oversize", "urb", "late", "unplug", "overrun",
+  "header", "oversize", "urb", "late", "unplug", "replug", "overrun",
 };
 
+/// The frame duration in nanoseconds.
 static double period(const camera *camera) {
-  const uint8_t *at = camera->parameters + 4;
-  uint32_t interval = (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-  return interval * 100.0 * (1 + camera->options.ppm * 1e-6);
+  double rate = camera->options.rate;
+  return (rate > 0 ? 1e9 / rate : camera->mode.interval * 100.0) * (1 + camera->options.ppm * 1e-6);
 }
 
 void start_stream(camera *camera) {
   camera->is_streaming = true;
+  camera->first_number = camera->frame_count;
+  begin_images(camera);
   camera->bus_time = now();
   camera->frame_time = (double)camera->bus_time + period(camera);
   camera->frame = (frame){0};
@@ -50,7 +50,7 @@ static const fault *fault_of(const camera *camera, int64_t number) {
 
 /// Begins the next frame if it is due.
 static void begin_frame(camera *camera, int64_t time) {
-  while (!camera->frame.is_active && camera->frame_time <= (double)time) {
+  while (!camera->frame.is_active && !camera->is_unplugged && camera->frame_time <= (double)time) {
     int64_t number = camera->frame_count;
     const fault *fault = fault_of(camera, number);
     fault_kind kind = fault != NULL ? fault->kind : FAULT_NONE;
@@ -65,34 +65,36 @@ static void begin_frame(camera *camera, int64_t time) {
     fprintf(camera->options.log, "frame %" PRId64 " %" PRId64 " %s\n", number,
       (int64_t)(camera->frame_time / 1000), fault_names[kind]);
     camera->frame_time += period(camera);
-    if (kind == FAULT_UNPLUG) camera->is_unplugged = true;
-    if (kind == FAULT_SKIP || kind == FAULT_OVERRUN || kind == FAULT_UNPLUG) continue;
+    if (kind == FAULT_UNPLUG || kind == FAULT_REPLUG) {
+      camera->is_unplugged = true;
+      camera->replug_time = kind == FAULT_REPLUG ? fault->amount : 0;
+      return;
+    }
+    if (kind == FAULT_SKIP || kind == FAULT_OVERRUN) continue;
     if (kind != FAULT_STUCK) camera->frame_id ^= FRAME_ID;
-    uint32_t length = camera->jpeg_length;
-    if (kind == FAULT_HEADER) length = 0;
-    if (kind == FAULT_TRUNCATE) length /= 2;
-    if (kind == FAULT_OVERSIZE) length = camera->options.width * camera->options.height * 2 + 5000;
     camera->frame = (frame){
       .is_active = true,
       .number = number,
       .fault = kind,
       .amount = fault != NULL ? fault->amount : 0,
-      .length = length,
       .id = camera->frame_id,
     };
-    char digits[9];
-    snprintf(digits, sizeof digits, "%08" PRId64, number);
-    memcpy(camera->jpeg + camera->jpeg_number, digits, 8);
+    number_image(camera, &camera->frame);
+    uint32_t length = camera->frame.image_length;
+    if (kind == FAULT_HEADER) length = 0;
+    if (kind == FAULT_TRUNCATE) length /= 2;
+    if (kind == FAULT_OVERSIZE) length = camera->mode.width * camera->mode.height * 2 + 5000;
+    camera->frame.length = length;
   }
 }
 
-/// Writes a part of the frame; bytes beyond the JPEG are zero.
-static void put_frame(camera *camera, uint8_t *to, uint32_t count) {
-  uint32_t rest = camera->jpeg_length > camera->frame.sent ? camera->jpeg_length - camera->frame.sent : 0;
+void put_frame(camera *camera, uint8_t *to, uint32_t count) {
+  frame *frame = &camera->frame;
+  uint32_t rest = frame->image_length > frame->sent ? frame->image_length - frame->sent : 0;
   uint32_t whole = count < rest ? count : rest;
-  memcpy(to, camera->jpeg + camera->frame.sent, whole);
+  memcpy(to, frame->bytes + frame->sent, whole);
   memset(to + whole, 0, count - whole);
-  camera->frame.sent += count;
+  frame->sent += count;
 }
 
 /// Whether a packet in the middle of the frame has its fault.
@@ -147,6 +149,7 @@ static void complete_isochronous(camera *camera, urb *urb) {
 /// The number of bytes of the next bulk request: a frame is one payload, which a short request ends.
 static uint32_t bulk_count(const camera *camera, const urb *urb) {
   uint32_t left = camera->frame.length - camera->frame.sent;
+  if (camera->options.is_ps3_eye) return ps3_eye_count(left, urb->length);
   if (camera->frame.packet == 0) left += PAYLOAD_HEADER;
   return left < urb->length ? left : urb->length;
 }
@@ -156,16 +159,22 @@ static void complete_bulk(camera *camera, urb *urb) {
   frame *frame = &camera->frame;
   uint32_t count = bulk_count(camera, urb), header = 0;
   int32_t status = frame->fault == FAULT_URB && frame->packet == 1 ? (int32_t)-frame->amount : 0;
-  if (frame->packet == 0) {
-    bool has_error = frame->fault == FAULT_ERROR_BIT;
-    data[0] = PAYLOAD_HEADER;
-    data[1] = (uint8_t)(END_OF_HEADER | frame->id | (frame->fault == FAULT_NO_END ? 0 : END_OF_FRAME)
-      | (has_error ? PAYLOAD_ERROR : 0));
-    header = PAYLOAD_HEADER;
+  uint8_t flags = (uint8_t)(END_OF_HEADER | frame->id | (frame->fault == FAULT_NO_END ? 0 : END_OF_FRAME)
+    | (frame->fault == FAULT_ERROR_BIT ? PAYLOAD_ERROR : 0));
+  bool is_last = count < urb->length;
+  if (camera->options.is_ps3_eye) {
+    fill_ps3_eye(camera, flags, data, count);
+    is_last = frame->sent >= frame->length;
+  } else {
+    if (frame->packet == 0) {
+      data[0] = PAYLOAD_HEADER;
+      data[1] = flags;
+      header = PAYLOAD_HEADER;
+    }
+    put_frame(camera, data + header, count - header);
   }
-  put_frame(camera, data + header, count - header);
   frame->packet++;
-  if (count < urb->length) frame->is_active = false;
+  if (is_last) frame->is_active = false;
   complete(camera, urb, status, data, status == 0 ? count : 0, NULL, NULL);
 }
 
@@ -183,7 +192,8 @@ static int64_t run_bulk(camera *camera, urb *urb, int64_t time) {
     camera->bus_time = start;
     return 0;
   }
-  int64_t end = start + MICROFRAME * (bulk_count(camera, urb) / BULK_BYTES + 1);
+  uint32_t speed = camera->options.is_super_speed ? SUPER_SPEED_BULK_BYTES : BULK_BYTES;
+  int64_t end = start + MICROFRAME * (bulk_count(camera, urb) / speed + 1);
   if (end > time) return end;
   camera->bus_time = end;
   complete_bulk(camera, urb);

@@ -115,6 +115,17 @@ static bool unlink_urb(camera *camera, uint32_t number) {
   return true;
 }
 
+/// Adds a copy of a request to the list of pending ones; returns NULL without memory.
+static urb *keep_urb(camera *camera, const urb *request) {
+  urb *kept = malloc(sizeof *kept);
+  if (kept == NULL) return NULL;
+  *kept = *request;
+  kept->submitted = now();
+  *camera->last = kept;
+  camera->last = &kept->next;
+  return kept;
+}
+
 static bool serve_submit(camera *camera, const uint8_t *header) {
   static uint8_t data[LARGEST_TRANSFER];
   urb request = {
@@ -136,6 +147,8 @@ static bool serve_submit(camera *camera, const uint8_t *header) {
   if (request.endpoint == 0) {
     const uint8_t *setup = header + 40;
     int32_t count = answer_control(camera, setup, data);
+    // The camera never answers.
+    if (count == -ETIMEDOUT) return keep_urb(camera, &request) != NULL;
     // The answer to a request with data for the camera has no data.
     bool has_data = count > 0 && (setup[0] & 0x80) != 0;
     uint32_t most = has_data && (uint32_t)count > request.length ? request.length : (uint32_t)count;
@@ -143,12 +156,8 @@ static bool serve_submit(camera *camera, const uint8_t *header) {
       count < 0 ? 0 : has_data ? most : request.length, NULL, NULL);
     return true;
   }
-  urb *kept = malloc(sizeof *kept);
+  urb *kept = keep_urb(camera, &request);
   if (kept == NULL) return false;
-  *kept = request;
-  kept->submitted = now();
-  *camera->last = kept;
-  camera->last = &kept->next;
   if (request.endpoint == AUDIO_ENDPOINT) schedule_audio(camera, kept);
   if (request.endpoint != VIDEO_ENDPOINT) return true;
   // The stream of a bulk camera starts with the first request.
@@ -241,5 +250,16 @@ void attach(camera *camera) {
   close(ends[1]);
   camera->socket = ends[0];
   camera->last = &camera->first;
+  camera->is_unplugged = false;
   prioritize_transfers();
+}
+
+void detach(camera *camera) {
+  stop_stream(camera);
+  close(camera->socket);
+  while (camera->first != NULL) {
+    urb *urb = camera->first;
+    camera->first = urb->next;
+    free(urb);
+  }
 }
