@@ -208,4 +208,45 @@ struct CameraSwitchTests {
     }
     session.stopRunning()
   }
+
+  @Test(arguments: [true, false])
+  func `A take continues if the camera cannot start at another rate`(isRunning: Bool) throws {
+    let scratch = try Scratch()
+    let machine = try FakeVideoSystemCalls("any-mode mjpegbytes=4000 streamon-fails=2")
+    machine.pace()
+    let input = try machine.input()
+    let other = try #require(
+      input.knownFormats().first {
+        $0.fourcc == input.format.fourcc && $0.width == input.format.width
+          && $0.height == input.format.height && $0.id != input.format.id
+      })
+    let before = input.format.id
+    let session = CaptureSession(input)
+    var settings = RecordingSettings(path: scratch.file("take.mov"))
+    settings.verifiesFrameRate = false
+    let movie = MovieFileOutput(settings: settings)
+    try session.addOutput(movie)
+    if isRunning { try session.startRunning() }
+    let code = Mutex<MediaError.Code?>(nil)
+    var thread: BlockingThread?
+    var storedAtChange: Int64 = 0
+    let report = try movie.record { progress in
+      if progress.stored >= 20, thread == nil {
+        thread = try? BlockingThread {
+          do throws(MediaError) { try input.setActiveFormat(other) } catch {
+            let found = error.code
+            code.withLock { $0 = found }
+          }
+        }
+      }
+      if code.withLock({ $0 != nil }), storedAtChange == 0 { storedAtChange = progress.stored }
+      if storedAtChange > 0, progress.stored >= storedAtChange + 100 { movie.stop() }
+    }
+    thread?.join()
+    #expect(code.withLock { $0 } == .deviceFailed && input.format.id == before)
+    #expect(report.stoppedBy == .stopped && report.problem == nil && report.isPlayable)
+    #expect(report.ledger.isBalanced && report.warnings.isEmpty)
+    #expect(try Asset(path: report.path).videoTrack?.frameCount == Int(report.ledger.stored))
+    session.stopRunning()
+  }
 }

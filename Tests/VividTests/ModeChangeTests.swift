@@ -34,7 +34,7 @@ extension VividTests {
       }
     }
 
-    /// Sets one mode after another while a movie is recorded, which ends with each change.
+    /// Sets one mode after another while a movie is recorded.
     private func change(
       _ node: String, to modes: [String], refused: CaptureFormat
     ) async throws {
@@ -84,7 +84,8 @@ extension VividTests {
     /// Checks that each frame of a movie is stored, and the file has all of them.
     private func expectWhole(_ report: RecordingReport, _ format: CaptureFormat) throws {
       let ledger = report.ledger
-      // With another rate, the file goes on after the camera's pause, which is lost_device.
+      #expect(report.problem == nil && report.isPlayable, "\(report)")
+      // At another rate, the file continues after the camera's pause, which is lost_device.
       #expect(ledger.isBalanced && ledger.corrupt == 0, "\(ledger)")
       #expect(ledger.lostKernel + ledger.lostQueue + ledger.lostWriter == 0, "\(ledger)")
       let track = try #require(try Asset(path: report.path).videoTrack)

@@ -74,11 +74,15 @@ final class Reconnection: Sendable {
   func sink() throws(MediaError) -> TakeSink {
     try state.withLock { (state) throws(MediaError) -> TakeSink in
       let sink = state.stream.sink
-      guard let reason = sink.end?.stopReason, Self.reasons.contains(reason),
-        take.control.requestedStop == nil
-      else { return sink }
+      guard let reason = sink.end?.stopReason, take.control.requestedStop == nil else {
+        return sink
+      }
+      // If the camera cannot start in the new mode, a sink ends with that error. The camera then returns
+      // to the old mode.
       let continuesFile = state.isChangingMode && allowsOtherRate
-      guard continuesFile || waits && take.input.modeName == state.modeName else { return sink }
+      let returns =
+        waits && Self.reasons.contains(reason) && take.input.modeName == state.modeName
+      guard continuesFile || returns else { return sink }
       let queue = try take.makeQueue()
       state.stream = Stream(
         sink: sink.continued(in: queue), queue: queue, continuesFile: continuesFile)
