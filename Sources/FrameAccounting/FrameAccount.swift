@@ -227,9 +227,11 @@ package struct FrameAccount {
   /// Continues with the first frame of another stream of the camera, which may have another rate.
   ///
   /// The frames that were lost between the streams are entered with the old rate. The new stream counts
-  /// its frames anew.
+  /// its frames anew. The frames before this one that a full queue has rejected are entered too.
   package mutating func restart(with frame: FrameObservation, frameRate: FrameRate) {
-    close(End())
+    var end = End()
+    end.unnoted = frame.unnoted
+    close(end)
     reconnect(atMicroseconds: frame.microseconds)
     let period = Self.period(of: frameRate)
     hasSeveralRates = hasSeveralRates || period != granted

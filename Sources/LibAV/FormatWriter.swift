@@ -15,7 +15,9 @@ package struct FormatWriter: ~Copyable {
   /// Each packet reaches the file with its call.
   ///
   /// - Parameters:
-  ///   - path: The path of the file.
+  ///   - path: The path of the file, for messages too.
+  ///   - descriptor: An open descriptor of the file, which is then opened by it and not by its name; nil
+  ///     to open it by name.
   ///   - muxer: The name of the muxer, such as `gif` or `wav`.
   ///   - parameters: The codec parameters of the stream.
   ///   - timescale: The number of ticks per second for the times of packets.
@@ -24,7 +26,8 @@ package struct FormatWriter: ~Copyable {
   /// - Throws: `CallFailure` with the operation "create" or "write the header of", also if the muxer does
   ///   not support the codec.
   package init(
-    path: String, muxer: String, parameters: CodecParameters, timescale: Int32,
+    path: String, descriptor: Int32? = nil, muxer: String, parameters: CodecParameters,
+    timescale: Int32,
     options: [String: String] = [:], metadata: [String: String] = [:]
   ) throws(CallFailure) {
     var made: UnsafeMutablePointer<AVFormatContext>?
@@ -34,8 +37,9 @@ package struct FormatWriter: ~Copyable {
         avformat_alloc_output_context2(&made, nil, muxer, path.systemPath), "create", path)
       guard let context = made, let stream = avformat_new_stream(context, nil), let scratch = packet
       else { throw CallFailure("create", path, code: CFFmpeg_ENOMEM) }
+      let name = descriptor.map { "/proc/self/fd/\($0)" } ?? path
       let result = LibAVLog.during {
-        avio_open(&context.pointee.pb, ("file:" + path).systemPath, AVIO_FLAG_WRITE)
+        avio_open(&context.pointee.pb, ("file:" + name).systemPath, AVIO_FLAG_WRITE)
       }
       try CallFailure.check(result: result, "create", path)
       try CallFailure.check(

@@ -164,6 +164,19 @@ import Testing
     #expect(skipped == Array(20..<210) && decoded == Array(210..<240))
   }
 
+  @Test func `A stop does not wait for a consumer of decoded frames`() async throws {
+    let session = try session("?pace=max")
+    let output = VideoDataOutput()
+    try output.setVideoSettings(VideoDataSettings(pixelFormat: .gray))
+    // The frames are not taken, so the camera waits.
+    output.alwaysDiscardsLateVideoFrames = false
+    try await session.addOutput(output)
+    try await session.startRunning()
+    while output.ledger.waiting == 0 { await Task.yield() }
+    await session.stopRunning()
+    #expect(!session.isRunning)
+  }
+
   @Test func `A packet without an image is a damaged frame`() throws {
     let (driver, feed, packets) = try decoding()
     var fates: [UInt32: Bool] = [:]
@@ -193,7 +206,7 @@ import Testing
     let driver = try DecodingDriver(
       ScriptedDriver([]), codec: .h264, largestPacket: 1 << 16,
       to: FrameDelivery(layout: .raw(.yuv420p, bytesPerRow: 0), width: 128, height: 32))
-    let feed = try driver.makeFeed()
+    let feed = try driver.makeFeed(CaptureControl())
     try driver.start(keeping: [])
     return (driver, feed, try annexBPackets())
   }

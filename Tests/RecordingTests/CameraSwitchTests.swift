@@ -249,4 +249,44 @@ struct CameraSwitchTests {
     #expect(try Asset(path: report.path).videoTrack?.frameCount == Int(report.ledger.stored))
     session.stopRunning()
   }
+
+  @Test func `A camera set by a preset does not join a take of another`() throws {
+    let scratch = try Scratch()
+    let machine = try FakeVideoSystemCalls("any-mode mjpegbytes=4000\nany-mode mjpegbytes=4000")
+    machine.pace()
+    let inputs = try DeviceSystem.$calls.withValue(machine) {
+      try (0..<2).map { number in
+        let camera = try CaptureDevice.named("/dev/fakevideo\(number)")
+        let formats = try camera.formats()
+        let large = try #require(formats.first { $0.width == 1_920 })
+        return try DeviceInput(device: camera, format: large)
+      }
+    }
+    let session = CaptureSession(inputs[0])
+    try session.setSessionPreset(.vga640x480)
+    var settings = RecordingSettings(path: scratch.file("take.mov"))
+    settings.verifiesFrameRate = false
+    let movie = MovieFileOutput(settings: settings)
+    try session.addOutput(movie)
+    try session.startRunning()
+    let failure = Mutex<String?>(nil)
+    var thread: BlockingThread?
+    let report = try movie.record { progress in
+      guard progress.stored >= 20, thread == nil else { return }
+      thread = try? BlockingThread {
+        do { try session.switchCamera(to: inputs[1]) } catch {
+          failure.withLock { $0 = "\(error)" }
+        }
+      }
+    }
+    thread?.join()
+    #expect(failure.withLock { $0 } == nil && inputs[1].format.width == 640)
+    #expect(report.stoppedBy == .reconfigured && report.problem == nil)
+    #expect(session.runningInputs.count == 1 && session.runningInputs.first === inputs[1])
+    session.removeOutput(movie)
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    #expect(output.withNextFrame { _ in true } == true)
+    session.stopRunning()
+  }
 }

@@ -204,7 +204,8 @@ struct MicrophoneTakeTests {
     _ = pump.run()
     // The session continues while a slow disk stores the queued frames.
     let files = try Take(configuration).write(
-      from: Reconnection.Stream(sink: sink, queue: queue), into: settings.makeFile()
+      from: Reconnection.Stream(sink: sink, queue: queue, frameRate: camera.rate),
+      into: settings.makeFile()
     ) { event in
       if case .file(.progress) = event { deliver(blocks: 20) }
     }.report.files

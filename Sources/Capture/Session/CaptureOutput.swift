@@ -57,8 +57,8 @@ package protocol FrameOutput: CaptureOutput {
   /// before.
   func didChangeMode()
 
-  /// Blocks until the output has stored the frames that it received, after the session has stopped.
-  func waitUntilFinished()
+  /// Ends the recordings of the output, and blocks until their files are finished.
+  func finishRecordings()
 }
 
 extension FrameOutput {
@@ -68,7 +68,7 @@ extension FrameOutput {
   package var decodesFrames: Bool { false }
   package func willChangeMode() {}
   package func didChangeMode() {}
-  package func waitUntilFinished() {}
+  package func finishRecordings() {}
   package var takesAudioBlocks: Bool { false }
   package var isPreview: Bool { false }
   package func canTransform(_ format: FormatDescription) -> Bool { true }

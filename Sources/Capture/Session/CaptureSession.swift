@@ -496,9 +496,10 @@ public final class CaptureSession: Sendable {
       beginChange()
       if wasWanted {
         defer { endChange() }
+        // Inputs that have started need the omissions, even if a later input fails.
+        defer { keepOmissions() }
         _ = try firstInput(of: graph)
         try adjust(to: graph, starting: graph.inputs)
-        keepOmissions()
         return false
       }
       do throws(MediaError) { try startAll(graph, control) } catch {

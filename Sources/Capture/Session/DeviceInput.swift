@@ -269,8 +269,8 @@ struct CameraMode: Equatable {
 /// If a session has the input, its preset becomes ``SessionPreset/inputPriority``, and all its other
 /// cameras keep their modes. A running camera stops and starts again; ``CaptureSession/events`` then
 /// report `activeFormatDidChange`. A movie that is being recorded continues in the same file if codec and
-/// size stay, and the codec is not H.264. Otherwise it ends with the stop reason `reconfigured`, or continues
-/// in its next file if its segments have a time to reconnect. Between
+/// size stay, and the codec is not H.264. Otherwise it ends with the stop reason `reconfigured`. If its
+/// segments have a time to reconnect, it waits so long for the camera to return to its mode. Between
 /// ``CaptureSession/beginConfiguration()`` and `commitConfiguration()`, the change is deferred, and
 /// `commitConfiguration()` throws the errors of the driver.
 extension DeviceInput {
@@ -410,17 +410,18 @@ private final class DecodingCapture: Sendable {
   /// - Parameters:
   ///   - camera: The camera.
   ///   - sinks: The sinks of the decoded frames.
+  ///   - camerasControl: The control that stops the camera.
   ///   - whenFailed: Called on the thread of the capture if frames cannot be decoded any more.
   /// - Throws: `MediaError` with `.outOfMemory` if memory or a thread is unavailable.
   init(
-    of camera: DeviceInput, into sinks: [any FrameSink],
+    of camera: DeviceInput, into sinks: [any FrameSink], stoppedBy camerasControl: CaptureControl,
     whenFailed: @escaping @Sendable (MediaError) -> Void
   ) throws(MediaError) {
     let images = try camera.imageInput()
     guard let driver = images.driver as? DecodingDriver else {
       preconditionFailure("The frames of this camera are decoded alone.")
     }
-    feed = try driver.makeFeed()
+    feed = try driver.makeFeed(camerasControl)
     self.sinks = SinkList(sinks)
     thread = try CaptureThread(of: images, into: self.sinks, control: control) { end in
       if let error = end.error, driver.hasFailed { whenFailed(error) }
@@ -453,10 +454,12 @@ private final class DecodingSlot: Sendable {
   ///
   /// The next change of the connections then starts another one.
   func makeCapture(
-    of camera: DeviceInput, into sinks: [any FrameSink]
+    of camera: DeviceInput, into sinks: [any FrameSink], stoppedBy control: CaptureControl
   ) throws(MediaError) -> DecodingCapture {
-    try DecodingCapture(of: camera, into: sinks) { [self, weak camera] error in
-      capture = nil
+    // The slot owns the capture, and the thread of the capture this closure.
+    try DecodingCapture(of: camera, into: sinks, stoppedBy: control) {
+      [weak self, weak camera] error in
+      self?.capture = nil
       camera?.discardImageInput()
       camera?.session?.report(.runtimeError(error))
     }
@@ -513,7 +516,8 @@ private final class DeviceCapture: InputCapture, GeometryCapture {
     let (own, images) = try input.frameSinks(for: connections)
     let decoding = DecodingSlot()
     self.decoding = decoding
-    let capture = images.isEmpty ? nil : try decoding.makeCapture(of: input, into: images)
+    let capture =
+      images.isEmpty ? nil : try decoding.makeCapture(of: input, into: images, stoppedBy: control)
     decoding.capture = capture
     sinks = SinkList(own + (capture.map { [$0.feed] } ?? []))
     thread = try CaptureThread(of: input, into: sinks, control: control) { end in
@@ -574,7 +578,7 @@ private final class DeviceCapture: InputCapture, GeometryCapture {
       running.replaceSinks(images)
       return sinks.replace(with: own + [running.feed])
     }
-    let capture = try decoding.makeCapture(of: input, into: images)
+    let capture = try decoding.makeCapture(of: input, into: images, stoppedBy: control)
     try capture.begin()
     decoding.capture = capture
     let goesOn = sinks.replace(with: own + [capture.feed])

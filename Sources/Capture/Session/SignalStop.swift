@@ -9,8 +9,8 @@ extension CaptureSession {
   /// Stops the session when the program is asked to end (SIGINT, SIGTERM, SIGHUP), and then lets it end.
   ///
   /// A program that such a signal ends at once leaves its cameras with the controls that a capture has
-  /// set, and its movies unfinished. After this call, the session stops first, which restores the
-  /// controls, and its recordings are finished. The signal then acts as it did before this call, and so
+  /// set, and its movies unfinished. After this call, recordings are finished first, and the
+  /// session stops, which restores the controls. The signal then acts as it did before this call, and so
   /// does a second signal that arrives meanwhile. A signal that the program ignores stays ignored.
   ///
   /// ```swift
@@ -110,9 +110,8 @@ private enum SignalStop {
     }
     for member in members {
       guard let session = member.core?.session else { continue }
-      let outputs = session.outputs.compactMap { $0 as? any FrameOutput }
+      for output in session.outputs { (output as? any FrameOutput)?.finishRecordings() }
       session.stopRunning()
-      for output in outputs { output.waitUntilFinished() }
     }
     kill(getpid(), number)
   }

@@ -162,8 +162,9 @@ package struct FragmentedMovieWriter: ~Copyable {
     byteCount += Int64(shaped.count)
     tracks[track].lastTicks = ticks
     journal.hold(sample)
-    // The record of a video sample is written later, together with the record of its frame.
-    if tracks[track].description.kind != .video { try flush() }
+    // The record of a sample of the first video track is written later, together with the record of its
+    // frame.
+    if track != 0 || tracks[track].description.kind != .video { try flush() }
     disk.note(writtenBytes: byteCount)
   }
 

@@ -44,7 +44,7 @@ package struct MovieRepair {
     var isReadable = true
     for fragment in fragments {
       isReadable = isReadable && Self.hasWholeHead(fragment, file)
-      if isReadable { framesBefore += Self.frameCount(in: fragment) }
+      if isReadable { framesBefore += frameCount(in: fragment) }
     }
     let began = end < file.byteCount && Self.isOpen(fragments.last, file)
     keepWhole(file)
@@ -54,9 +54,10 @@ package struct MovieRepair {
     brokenFrames = max(0, taken - frameCount) + (began && !isCut || hasUnclaimed ? 1 : 0)
   }
 
-  /// The number of intact video frames of the take, without lead-in frames.
+  /// The number of intact video frames of the take, without lead-in frames; in a file of audio alone, the
+  /// number of intact samples.
   package var frameCount: Int64 {
-    max(0, fragments.reduce(0) { $0 + Self.frameCount(in: $1) } - Int64(leadIn))
+    max(0, fragments.reduce(0) { $0 + frameCount(in: $1) } - Int64(leadIn))
   }
 
   /// Whether samples are decoded in another order than they are shown.
@@ -74,8 +75,8 @@ package struct MovieRepair {
     return track?.kind != .audio
   }
 
-  private static func frameCount(in fragment: RecordedFragment) -> Int64 {
-    Int64(fragment.samples.count { $0.track == 0 })
+  private func frameCount(in fragment: RecordedFragment) -> Int64 {
+    Int64(fragment.samples.count { $0.track == 0 || !hasFrameRecords })
   }
 
   /// Whether the size of the fragment's `mdat` box is still 0, which means that the box extends to

@@ -269,7 +269,10 @@ final class AssetStore: Sendable {
     do throws(CallFailure) {
       let (outcome, count) = try isStoring.withLock { (_) throws(CallFailure) in
         let outcome = try output.writer?.store(bytes, observation, track: input)
-        if outcome == .taken { output.file?.dropReplaced() }
+        // Encoders keep the first samples for a while.
+        if output.writer?.storedCounts.contains(where: { $0 > 0 }) == true {
+          output.file?.dropReplaced()
+        }
         return (outcome, output.writer?.storedCount(of: .video) ?? 0)
       }
       guard outcome == .taken else { return damage }
@@ -452,7 +455,10 @@ struct AssetMovieWriter: ~Copyable {
     }
     do throws(CallFailure) {
       try movie?.finish()
-      try wave?.finish()
+      if wave != nil {
+        try wave?.finish()
+        try RandomAccessFile(file).sync()
+      }
     } catch { failure = failure ?? error }
     if let failure { throw failure }
   }
@@ -464,7 +470,7 @@ struct AssetMovieWriter: ~Copyable {
     _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64, duration: Int64, isKeyFrame: Bool
   ) throws(CallFailure) {
     if let samples = tracks[track] as? SampleAssetTrack, AssetFileType(path: file.path) == .wave {
-      if wave == nil { wave = try samples.makeWave(path: file.path, metadata: makeMetadata()) }
+      if wave == nil { wave = try samples.makeWave(file, metadata: makeMetadata()) }
       try wave?.write(
         Packet(
           copying: bytes, pts: ticks, dts: ticks, duration: duration, isKeyFrame: true),

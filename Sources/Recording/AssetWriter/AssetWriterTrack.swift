@@ -4,6 +4,7 @@ import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
@@ -151,9 +152,11 @@ final class SampleAssetTrack: AssetWriterTrack {
   }
 
   /// Creates a WAV file for the track, whose header has 64-bit sizes if it needs them (`RF64`).
-  func makeWave(path: String, metadata: [String: String]) throws(CallFailure) -> FormatWriter {
+  func makeWave(
+    _ file: OpenFile, metadata: [String: String]
+  ) throws(CallFailure) -> FormatWriter {
     try FormatWriter(
-      path: path, muxer: "wav", parameters: blocks.parameters,
+      path: file.path, descriptor: file.descriptor, muxer: "wav", parameters: blocks.parameters,
       timescale: Int32(clamping: format.sampleRate), options: ["rf64": "auto"], metadata: metadata)
   }
 

@@ -199,10 +199,11 @@ struct TakeFileWriter: ~Copyable {
   /// - Returns: The outcome of the frame.
   /// - Throws: `CallFailure` if the encoder or the file fails. The frame then counts as taken.
   private mutating func enter(_ frame: QueuedFrame) throws(CallFailure) -> FrameOutcome {
-    let observation = frame.observation
+    var observation = frame.observation
     var outcome = observation.outcome
     if let frameRate = nextFrameRate.take() {
       timeline.restart(with: observation, frameRate: frameRate)
+      observation.unnoted = 0
     }
     if outcome == .paused {
       timeline.pause(at: observation)

@@ -55,6 +55,7 @@ public final class MovieFileOutput: FrameOutput {
   private let state = Mutex(State())
   /// The recordings that have begun and whose files are not finished.
   private let recordings = DispatchGroup()
+  private let recordingCount = Atomic<Int>(0)
   private let hub = EventHub<Event>()
   private let progressHub = EventHub<Progress>(capacity: 1)
   private let triggerHub = EventHub<TriggeredEvent>()
@@ -95,7 +96,11 @@ public final class MovieFileOutput: FrameOutput {
     _ body: () throws(MediaError) -> Result
   ) throws(MediaError) -> Result {
     recordings.enter()
-    defer { recordings.leave() }
+    recordingCount.wrappingAdd(1, ordering: .releasing)
+    defer {
+      recordingCount.wrappingSubtract(1, ordering: .releasing)
+      recordings.leave()
+    }
     let owned = state.withLock { $0.core == nil ? $0.owned : nil }?.session
     try owned?.addOutput(self)
     defer { owned?.removeOutput(self) }
@@ -173,10 +178,13 @@ public final class MovieFileOutput: FrameOutput {
     for connection: CaptureConnection, from camera: DeviceInput
   ) throws(MediaError) -> (any FrameSink)? {
     let (take, reconnection) = state.withLock { ($0.take, $0.reconnection) }
-    return try reconnection?.sink() ?? take
+    return try reconnection?.sink(from: camera) ?? take
   }
 
-  package func waitUntilFinished() { recordings.wait() }
+  package func finishRecordings() {
+    if recordingCount.load(ordering: .acquiring) > 0 { stop(.signal) }
+    recordings.wait()
+  }
 
   package func willChangeMode() { state.withLock { $0.reconnection }?.willChangeMode() }
 
@@ -590,7 +598,10 @@ extension MovieFileOutput {
       begun = try begin(queue, of: template, in: session, reconnects: reconnects) { sink in
         if !settings.isBurst {
           reconnection = Reconnection(
-            template, Reconnection.Stream(sink: sink, queue: queue), waits: reconnects)
+            template,
+            Reconnection.Stream(
+              sink: sink, queue: queue, frameRate: template.input.negotiatedFrameRate),
+            waits: reconnects)
         }
         state.withLock { ($0.takesPaths, $0.reconnection) = (true, reconnection) }
       }
@@ -608,7 +619,8 @@ extension MovieFileOutput {
     let take = Take(
       configuration, in: segments, inbox: inbox, verification: begun.verification)
     return try take.write(
-      from: Reconnection.Stream(sink: begun.sink, queue: queue), into: file,
+      from: Reconnection.Stream(
+        sink: begun.sink, queue: queue, frameRate: template.input.negotiatedFrameRate), into: file,
       reconnection: reconnection
     ) { event in
       switch event {
@@ -664,7 +676,12 @@ extension MovieFileOutput {
   /// The camera, and the session that it belongs to.
   private func source() throws(MediaError) -> (DeviceInput, CaptureSession) {
     let input = try camera()
-    guard let session = state.withLock({ $0.core })?.session else { return try source() }
+    // In a configuration that is not committed, the output has not joined the session yet.
+    guard let session = state.withLock({ $0.core ?? $0.owned })?.session else {
+      throw MediaError(
+        .notConnected, "the output for \(settings.path) belongs to no session",
+        recovery: "commit the configuration first")
+    }
     return (input, session)
   }
 

@@ -183,7 +183,7 @@ struct Take: ~Copyable {
         notify(.pause(isPaused, path: configuration.settings.path))
       }
       if let reason = writer.limitReason { configuration.control.stop(reason) }
-      if queue.isClosed, !mayContinue, reconnection?.isChangingMode != true {
+      if queue.isClosed, !mayContinue, reconnection?.mayContinue(stream) != true {
         configuration.audio?.end(behind: queue)
       }
       unflushedCount += 1
@@ -214,7 +214,7 @@ struct Take: ~Copyable {
   ) -> QueuedFrame? {
     while !stream.queue.waitForFrame(at: stream.queue.startNumber) {
       guard let next = reconnection?.continuation(of: stream) else { return nil }
-      writer.startStream(frameRate: configuration.input.negotiatedFrameRate)
+      writer.startStream(frameRate: next.frameRate)
       stream = next
     }
     return stream.queue[stream.queue.startNumber]

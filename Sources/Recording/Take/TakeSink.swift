@@ -85,6 +85,7 @@ package final class TakeSink: FrameSink {
       endsWhenFull: endsWhenFull, copiesBesideOthers: copiesBesideOthers)
     // The capture thread no longer uses the state of a sink that has ended.
     (next.state.clock, next.state.queuedCount) = (state.clock, state.queuedCount)
+    (next.state.pause, next.state.end.frames.unnoted) = (state.pause, state.end.frames.unnoted)
     return next
   }
 

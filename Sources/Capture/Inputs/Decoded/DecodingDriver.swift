@@ -28,17 +28,20 @@ final class DecodingDriver: FrameDriver {
     let packets: FrameQueue
     /// The end of the camera's stream.
     let end = Mutex<CaptureEnd?>(nil)
-    /// Whether the camera was stopped before its source ended.
-    let isStopped = Atomic<Bool>(false)
+    /// The control that stops the camera.
+    let control: CaptureControl
     /// Whether the decoder has failed, so that nothing takes packets any more.
     let hasFailed = Atomic<Bool>(false)
 
-    init(largestFrame: Int) throws(MediaError) {
+    init(largestFrame: Int, control: CaptureControl) throws(MediaError) {
+      self.control = control
       packets = try FrameQueue(
         capacity: max(16 << 20, 4 * largestFrame), largestFrame: largestFrame)
     }
   }
 
+  /// The number of packets that are decoded after a stop, because the caller waits for the end.
+  private static let longestRest = 32
   private static let count = 8
   var bufferCount: Int { Self.count }
   /// The size of a decoded frame in bytes.
@@ -47,8 +50,7 @@ final class DecodingDriver: FrameDriver {
   var countsExactly: Bool { source.countsExactly }
   /// After a stop, the last frames do not wait for consumers, because the caller waits for the end.
   var waitsForTakers: Bool {
-    source.waitsForTakers
-      && stream.withLock { $0?.isStopped.load(ordering: .acquiring) } != true
+    source.waitsForTakers && stream.withLock { $0 }?.control.requestedStop == nil
   }
   var derivesFrames: Bool { true }
   private let source: any FrameDriver
@@ -87,9 +89,11 @@ final class DecodingDriver: FrameDriver {
   ///
   /// Call this before ``start(keeping:)``.
   ///
+  /// - Parameter control: The control that stops the camera.
+  /// - Returns: The sink.
   /// - Throws: `MediaError` with `.outOfMemory` if the memory for packets cannot be reserved.
-  func makeFeed() throws(MediaError) -> DecodingFeed {
-    let new = try Stream(largestFrame: largestPacket)
+  func makeFeed(_ control: CaptureControl) throws(MediaError) -> DecodingFeed {
+    let new = try Stream(largestFrame: largestPacket, control: control)
     stream.withLock { $0 = new }
     return DecodingFeed(new)
   }
@@ -132,7 +136,11 @@ final class DecodingDriver: FrameDriver {
         if isSkipped { decoding.waitForKeyFrame() }
         return empty(observation, isSkipped: isSkipped)
       }
-      let catchesUp = !waitsForTakers && decoding.isBehindKeyFrame(number, in: stream.packets)
+      let catchesUp =
+        !waitsForTakers
+        && (decoding.isBehindKeyFrame(number, in: stream.packets)
+          || stream.packets.endNumber - number > Self.longestRest
+            && stream.control.requestedStop != nil)
       guard !catchesUp, try decoding.decode(packet, number) else {
         return empty(observation, isSkipped: true)
       }
@@ -335,7 +343,6 @@ final class DecodingFeed: FrameSink {
 
   func end(_ end: CaptureEnd) {
     stream.end.withLock { $0 = end }
-    stream.isStopped.store(end.stopReason != .duration, ordering: .releasing)
     stream.packets.close()
   }
 }
