@@ -232,11 +232,10 @@ package struct FrameAccount {
     var end = End()
     end.unnoted = frame.unnoted
     close(end)
-    reconnect(atMicroseconds: frame.microseconds)
     let period = Self.period(of: frameRate)
     hasSeveralRates = hasSeveralRates || period != granted
     granted = period
-    startTimeline()
+    reconnect(atMicroseconds: frame.microseconds)
   }
 
   private mutating func startTimeline() {

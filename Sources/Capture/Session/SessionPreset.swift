@@ -96,8 +96,9 @@ extension CaptureSession {
   /// ``SessionPreset/inputPriority``.
   ///
   /// In a running session, cameras whose mode changes stop and start again. A movie that is being
-  /// recorded ends, or continues, as with `DeviceInput.setActiveFormat(_:frameRate:)`. Between ``beginConfiguration()`` and `commitConfiguration()`, the
-  /// change is deferred, and `commitConfiguration()` throws its errors.
+  /// recorded ends, or continues, as with `DeviceInput.setActiveFormat(_:frameRate:)`. Between
+  /// ``beginConfiguration()`` and `commitConfiguration()`, the change is deferred, and
+  /// `commitConfiguration()` throws its errors.
   ///
   /// - Throws: `MediaError` with `.badConfiguration` if a camera has no matching mode, or as
   ///   `DeviceInput.init(device:format:)` does. The previous configuration then stays in effect.

@@ -53,7 +53,7 @@ private enum SignalStop {
       if state.readEnd == nil { state.readEnd = try startThread() }
       state.members.removeAll { $0.core == nil || $0.core === core }
       state.members.append(Member(core: core))
-      for signal in signals where state.before[signal] == nil && !isIgnored(signal) {
+      for signal in signals where state.before[signal] == nil && !SignalAction.isIgnored(signal) {
         // The handler may only call functions that are safe in a signal handler.
         var action = sigaction()
         action.__sigaction_handler.sa_handler = { number in
@@ -68,14 +68,6 @@ private enum SignalStop {
         state.before[signal] = before
       }
     }
-  }
-
-  /// Whether the program ignores a signal, as nohup(1) lets it ignore SIGHUP.
-  private static func isIgnored(_ signal: Int32) -> Bool {
-    var action = sigaction()
-    sigaction(signal, nil, &action)
-    return unsafeBitCast(action.__sigaction_handler, to: Int.self)
-      == unsafeBitCast(SIG_IGN, to: Int.self)
   }
 
   /// Creates the pipe, and the thread that reads signals from it.

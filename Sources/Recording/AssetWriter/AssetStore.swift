@@ -378,6 +378,7 @@ struct AssetMovieWriter: ~Copyable {
   private let file: OpenFile
   private let tracks: [any AssetWriterTrack]
   private let makeMetadata: () -> [String: String]
+  private let fileType: AssetFileType
   private var movie: FragmentedMovieWriter?
   private var wave: FormatWriter?
   /// The source time that becomes time zero of the file, in microseconds.
@@ -397,6 +398,7 @@ struct AssetMovieWriter: ~Copyable {
     self.file = file
     self.tracks = tracks
     self.makeMetadata = makeMetadata
+    fileType = AssetFileType(path: file.path)
     storedCounts = tracks.map { _ in 0 }
   }
 
@@ -469,7 +471,7 @@ struct AssetMovieWriter: ~Copyable {
   private mutating func write(
     _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64, duration: Int64, isKeyFrame: Bool
   ) throws(CallFailure) {
-    if let samples = tracks[track] as? SampleAssetTrack, AssetFileType(path: file.path) == .wave {
+    if fileType == .wave, let samples = tracks[track] as? SampleAssetTrack {
       if wave == nil { wave = try samples.makeWave(file, metadata: makeMetadata()) }
       try wave?.write(
         Packet(
@@ -489,7 +491,7 @@ struct AssetMovieWriter: ~Copyable {
   ) throws(CallFailure) {
     var head = MovieIndex(MovieContainer(recording: file.path), timescale: 1_000_000)
     head.tags = makeMetadata()
-    head.isAudioFile = AssetFileType(path: file.path) == .audioMovie
+    head.isAudioFile = fileType == .audioMovie
     var heads: [FragmentedMovieWriter.Track] = []
     for index in tracks.indices {
       heads.append(try tracks[index].head(of: file.path, index == track ? bytes : nil))

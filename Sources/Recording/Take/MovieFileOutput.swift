@@ -55,7 +55,6 @@ public final class MovieFileOutput: FrameOutput {
   private let state = Mutex(State())
   /// The recordings that have begun and whose files are not finished.
   private let recordings = DispatchGroup()
-  private let recordingCount = Atomic<Int>(0)
   private let hub = EventHub<Event>()
   private let progressHub = EventHub<Progress>(capacity: 1)
   private let triggerHub = EventHub<TriggeredEvent>()
@@ -96,11 +95,7 @@ public final class MovieFileOutput: FrameOutput {
     _ body: () throws(MediaError) -> Result
   ) throws(MediaError) -> Result {
     recordings.enter()
-    recordingCount.wrappingAdd(1, ordering: .releasing)
-    defer {
-      recordingCount.wrappingSubtract(1, ordering: .releasing)
-      recordings.leave()
-    }
+    defer { recordings.leave() }
     let owned = state.withLock { $0.core == nil ? $0.owned : nil }?.session
     try owned?.addOutput(self)
     defer { owned?.removeOutput(self) }
@@ -182,7 +177,8 @@ public final class MovieFileOutput: FrameOutput {
   }
 
   package func finishRecordings() {
-    if recordingCount.load(ordering: .acquiring) > 0 { stop(.signal) }
+    guard recordings.wait(timeout: .now()) == .timedOut else { return }
+    stop(.signal)
     recordings.wait()
   }
 

@@ -233,12 +233,7 @@ enum Interrupt {
   ///
   /// nohup(1) starts its command with SIGHUP ignored. In this case SIGHUP stays ignored.
   private static func numbers() -> [Int32] {
-    var before = sigaction()
-    sigaction(SIGHUP, nil, &before)
-    let isIgnored =
-      unsafeBitCast(before.__sigaction_handler, to: Int.self)
-      == unsafeBitCast(SIG_IGN, to: Int.self)
-    return [SIGINT, SIGTERM, SIGUSR1] + (isIgnored ? [] : [SIGHUP])
+    [SIGINT, SIGTERM, SIGUSR1] + (SignalAction.isIgnored(SIGHUP) ? [] : [SIGHUP])
   }
 
   private static func set(of numbers: [Int32]) -> sigset_t {
