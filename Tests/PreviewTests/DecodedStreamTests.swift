@@ -73,11 +73,16 @@ import Testing
     try session.addOutput(movie)
     let viewer = Viewer()
     let thread = try BlockingThread.started {
-      while !viewer.isOver {
-        guard preview.waitForNextFrame(milliseconds: 20),
+      // The newest frame waits for the view, also after the end.
+      while true {
+        let isLast = viewer.isOver
+        if preview.waitForNextFrame(milliseconds: 20),
           let frame = try? preview.nextFrame(as: .gray)
-        else { continue }
-        viewer.note(Int(PaintedBlocks.number(in: frame.image)), frame.sequence)
+        {
+          viewer.note(Int(PaintedBlocks.number(in: frame.image)), frame.sequence)
+        } else if isLast {
+          break
+        }
       }
     }
     defer { viewer.end() }

@@ -52,11 +52,14 @@ struct MetadataOutputTests {
     #expect(report.problem == nil && report.ledger.stored == 48 && report.ledger.dropped == 0)
     let ledger = output.ledger
     // A file camera waits for the reader, so each frame is examined. The take ends with the file, when
-    // a few packets of H.264 still wait for the decoder.
-    #expect(ledger.isBalanced && ledger.offered == ledger.examined, "\(ledger)")
+    // a few packets of H.264 still wait for the decoder. The reader may skip these.
+    #expect(ledger.isBalanced && ledger.offered <= 48, "\(ledger)")
     #expect(isH264 ? ledger.examined >= 42 : ledger.examined == 48, "\(ledger)")
     let seen = frames.withLock { $0 }
-    #expect(seen.map(\.frameIndex) == Array(1..<ledger.examined), "\(seen.map(\.frameIndex))")
+    let indices = seen.map { Int($0.frameIndex) }
+    #expect(indices.count == Int(ledger.examined) - 1, "\(indices)")
+    #expect(indices.starts(with: 1..<(isH264 ? 42 : 48)), "\(indices)")
+    #expect(zip(indices, indices.dropFirst()).allSatisfy(<), "\(indices)")
     for frame in seen {
       let object = try #require(frame.objects.first)
       #expect(frame.objects.count == 1 && object.stringValue == "lap 5" && object.type == .qr)
