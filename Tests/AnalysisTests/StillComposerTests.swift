@@ -130,6 +130,32 @@ struct StillComposerTests {
     }
   }
 
+  @Test func `Frames of another size are scaled to the first`() async throws {
+    let scratch = try Scratch()
+    let ball = try Self.ball(scratch)
+    var stream = Data()
+    for (name, frames, size) in [("a", "0:20", "180:40"), ("b", "20:40", "360:80")] {
+      let ends = frames.split(separator: ":")
+      try await FFmpeg.make(
+        scratch.file("\(name).mjpeg"),
+        ["-i", ball.path, "-vf", "trim=start_frame=\(ends[0]):end_frame=\(ends[1]),scale=\(size)"]
+          + ["-q:v", "1", "-pix_fmt", "yuvj444p"])
+      stream += try Data(contentsOf: URL(fileURLWithPath: scratch.file("\(name).mjpeg")))
+    }
+    try stream.write(to: URL(fileURLWithPath: scratch.file("both.mjpeg")))
+    try await FFmpeg.make(
+      scratch.file("both.mov"), ["-r", "240", "-i", scratch.file("both.mjpeg"), "-c", "copy"])
+    let composer = try StillComposer(Asset(path: scratch.file("both.mov")))
+    let strobe = try composer.strobe(.count(2))
+    #expect(strobe.frames.map(\.index) == [0, 39] && strobe.pixels.width == 180)
+    #expect(Self.isBall(strobe, 10) && Self.isBall(strobe, 166) && !Self.isBall(strobe, 90))
+    #expect(try composer.trail().frames.count == 40)
+    let finish = try composer.photoFinish(
+      StillComposer.FinishSettings(column: 90, slitWidth: 1))
+    #expect(finish.frames.map(\.index) == Array(0..<40))
+    #expect((19...21).allSatisfy { Self.isBall(finish, $0) } && !Self.isBall(finish, 30))
+  }
+
   @Test(arguments: [false, true])
   func `The labels of a ruler are whole`(isReversed: Bool) throws {
     let scratch = try Scratch()

@@ -6,7 +6,8 @@ import OvercrankRaster
 
 /// Makes one image of many frames of a movie.
 ///
-/// Frames are shown as players rotate them. Blocks the calling thread, which may be any.
+/// Frames are shown as players rotate them. If the size changes within the movie, frames of other sizes
+/// are scaled to the size of the first one. Blocks the calling thread, which may be any.
 public struct StillComposer: Sendable {
   /// The range of the movie that the frames come from.
   public let range: TimeRange
@@ -249,7 +250,6 @@ extension StillComposer {
     for (number, index) in chosen.enumerated() {
       try checkCancelled()
       let image = try reader.image(at: index)
-      guard image.width == background.width, image.height == background.height else { continue }
       let share = weight(number)
       for pixel in 0..<image.width * image.height {
         let start = 3 * pixel
@@ -281,12 +281,10 @@ extension StillComposer {
     var images: [UprightFrames.Image] = []
     for index in try spread(15) {
       try checkCancelled()
-      let image = try reader.image(at: index)
-      try Self.check(width: image.width, height: image.height)
-      if let first = images.first, first.width != image.width || first.height != image.height {
-        continue
-      }
-      images.append(image)
+      images.append(try reader.image(at: index))
+      guard images.count == 1 else { continue }
+      try Self.check(width: images[0].width, height: images[0].height)
+      reader.scale(toWidth: images[0].width, height: images[0].height)
     }
     guard var result = images.first else {
       throw MediaError(.outsideSource, "\(asset.path) has no frame in this range")
@@ -337,8 +335,8 @@ extension StillComposer {
   /// - Parameter settings: The finish line and the ruler.
   /// - Returns: The image; ``StillImage/frames`` has the part of each frame that is shown.
   /// - Throws: `MediaError` with `.outsideSource` for a column outside the frame, and for a range or an
-  ///   origin beyond a cut of the movie, `.imageTooLarge` for a range of too many frames, `.invalidData` for a frame that cannot be decoded, or
-  ///   `.cancelled`.
+  ///   origin beyond a cut of the movie, `.imageTooLarge` for a range of too many frames, `.invalidData`
+  ///   for a frame that cannot be decoded, or `.cancelled`.
   public func photoFinish(
     _ settings: FinishSettings = FinishSettings()
   ) throws(MediaError) -> StillImage {
@@ -348,6 +346,7 @@ extension StillComposer {
     }
     var reader = try UprightFrames(asset, isColor: true)
     let start = try reader.image(at: first)
+    reader.scale(toWidth: start.width, height: start.height)
     let column = settings.column ?? start.width / 2
     guard (0..<start.width).contains(column) else {
       throw MediaError(
@@ -385,10 +384,7 @@ extension StillComposer {
       let middle = ((begin + (Double(slot) + 0.5) * period) * 1e9).rounded()
       let found = line.frame(at: Rational(Int128(middle), over: 1_000_000_000))
       let index = max(first, min(found, all.upperBound - 1))
-      if shown.last?.index != index {
-        image = try reader.image(at: index)
-        guard image.width == start.width, image.height == start.height else { continue }
-      }
+      if shown.last?.index != index { image = try reader.image(at: index) }
       let x = (settings.isReversed ? slots - 1 - slot : slot) * slit
       for y in 0..<start.height {
         let from = 3 * (y * image.width + column)
