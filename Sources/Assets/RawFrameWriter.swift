@@ -74,7 +74,8 @@ public struct PNGWriter: ~Copyable {
 
   /// Encodes a frame as a PNG file in RGB with 8 bits per channel.
   ///
-  /// Video range is expanded to full range.
+  /// Video range is expanded to full range. Frames with a high dynamic range (PQ, HLG) are not
+  /// tone-mapped, and their file says so in the chunk `cICP`.
   ///
   /// - Throws: `MediaError` as ``FrameReader`` does.
   public mutating func data(
@@ -83,7 +84,7 @@ public struct PNGWriter: ~Copyable {
     let frame = try reader.mediaFrame(at: index)
     let rotation = appliesRotation ? reader.frameRotation : .none
     do throws(CallFailure) {
-      return try converter.convert(frame).rotated(by: rotation).pngBytes()
+      return try converter.convert(frame).rotated(by: rotation).pngBytes(convertedFrom: frame)
     } catch {
       throw MediaError(reading: error)
     }

@@ -28,6 +28,46 @@ public struct VideoTrack: Sendable {
   /// Nil for a rotation by an angle that is not a multiple of 90 degrees.
   package var frameRotation: FrameRotation? { FrameRotation(displayMatrix: format.displayMatrix) }
 
+  /// The configuration of Dolby Vision, as the boxes `dvcC` and `dvvC` hold it.
+  public struct DolbyVision: Hashable, Sendable {
+    /// The profile, such as 5 or 8.
+    public let profile: Int
+    /// The level, which bounds the pixel rate.
+    public let level: Int
+    /// What players without Dolby Vision show: 0 nothing, 1 HDR10, 2 standard range, 4 HLG.
+    public let compatibility: Int
+  }
+
+  /// The pixel format of the decoded frames, or nil if it is unknown.
+  public var pixelFormat: PixelFormat? {
+    let format = format.parameters.pixelFormat
+    return format.isKnown ? PixelFormat(rawValue: format.name) : nil
+  }
+  /// The number of bits per luma sample, or nil if it is unknown.
+  public var bitDepth: Int? {
+    let format = format.parameters.pixelFormat
+    return format.isKnown ? format.depth : nil
+  }
+  /// FFmpeg's name of the color primaries, such as `bt2020`, or nil if the file states none.
+  public var colorPrimaries: String? { format.parameters.colorNames.primaries }
+  /// FFmpeg's name of the transfer function, such as `arib-std-b67` (HLG), or nil if the file states
+  /// none.
+  public var transferFunction: String? { format.parameters.colorNames.transfer }
+  /// Whether the transfer function has a high dynamic range: PQ or HLG.
+  public var containsHDRVideo: Bool { format.parameters.isHighDynamicRange }
+  /// FFmpeg's name of the YCbCr matrix, such as `bt2020nc`, or nil if the file states none.
+  public var yCbCrMatrix: String? { format.parameters.colorNames.matrix }
+  /// Whether samples use all values of their bits, and not the narrower video range.
+  public var isFullRange: Bool { format.parameters.isFullRange }
+  /// The bit rate of the track in bits per second, as the headers state it, or nil if they do not.
+  public var bitRate: Int64? { format.parameters.bitRate }
+  /// The configuration of Dolby Vision, or nil for video without it.
+  public var dolbyVision: DolbyVision? {
+    format.sideData.lazy.compactMap(\.dolbyVision).first.map {
+      DolbyVision(profile: $0.profile, level: $0.level, compatibility: $0.compatibility)
+    }
+  }
+
   /// Whether the frames have an alpha channel.
   ///
   /// WebM stores the alpha channel of VP8 and VP9 separately from the frames. Such an alpha channel

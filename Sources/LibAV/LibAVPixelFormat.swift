@@ -49,6 +49,9 @@ extension AVPixelFormat {
   /// FFmpeg's name of the format.
   package var name: String { av_get_pix_fmt_name(self).map { String(cString: $0) } ?? "unknown" }
 
+  /// Whether this is a format, and not the mark of an unknown one.
+  package var isKnown: Bool { av_pix_fmt_desc_get(self) != nil }
+
   /// Whether the format itself implies full range.
   ///
   /// This is so for JPEG formats, gray and RGB.

@@ -365,11 +365,28 @@ extension MediaFrame {
   ///
   /// The pixel format must be `rgb24`.
   ///
+  /// - Parameter source: The frame that was converted to this one. If it is PQ or HLG, the chunk `cICP`
+  ///   says so (PNG, third edition, 11.3.2.6). libavcodec 59 does not write that chunk.
+  /// - Returns: The bytes of the file.
   /// - Throws: `CallFailure` if the encoder is missing or rejects the frame.
-  package func pngBytes() throws(CallFailure) -> [UInt8] {
+  package func pngBytes(convertedFrom source: MediaFrame? = nil) throws(CallFailure) -> [UInt8] {
     var settings = Encoder.VideoSettings(
       codec: "png", width: width, height: height, pixelFormat: .rgb24, timescale: 1)
-    return try stillBytes(&settings)
+    var bytes = try stillBytes(&settings)
+    guard let color = source?.pointer.pointee, color.color_trc.isHighDynamicRange else {
+      return bytes
+    }
+    // RGB has no matrix, and is converted to full range.
+    let chunk =
+      Array("cICP".utf8) + [
+        UInt8(truncatingIfNeeded: color.color_primaries.rawValue),
+        UInt8(truncatingIfNeeded: color.color_trc.rawValue), 0, 1,
+      ]
+    let sum = ~av_crc(av_crc_get_table(AV_CRC_32_IEEE_LE), ~0, chunk, chunk.count)
+    // The signature and the header chunk have a fixed length.
+    bytes.insert(
+      contentsOf: [0, 0, 0, 4] + chunk + withUnsafeBytes(of: sum.bigEndian) { Array($0) }, at: 33)
+    return bytes
   }
 
   /// Encodes the frame as a single image.

@@ -158,6 +158,28 @@ package final class CodecParameters: @unchecked Sendable {
   package var isFullRange: Bool {
     pointer.pointee.color_range == AVCOL_RANGE_JPEG || pixelFormat.isFullRange
   }
+  /// FFmpeg's names of the color primaries, the transfer function and the YCbCr matrix.
+  ///
+  /// Each is nil if the file states none.
+  package var colorNames: (primaries: String?, transfer: String?, matrix: String?) {
+    func name(_ text: UnsafePointer<CChar>?, _ isStated: Bool) -> String? {
+      isStated ? text.map { String(cString: $0) } : nil
+    }
+    let codec = pointer.pointee
+    return (
+      name(
+        av_color_primaries_name(codec.color_primaries),
+        codec.color_primaries != AVCOL_PRI_UNSPECIFIED),
+      name(av_color_transfer_name(codec.color_trc), codec.color_trc != AVCOL_TRC_UNSPECIFIED),
+      name(av_color_space_name(codec.color_space), codec.color_space != AVCOL_SPC_UNSPECIFIED)
+    )
+  }
+  /// The bit rate in bits per second that the headers state, or that libavformat adds up from them.
+  ///
+  /// Nil if it is unknown.
+  package var bitRate: Int64? {
+    pointer.pointee.bit_rate > 0 ? pointer.pointee.bit_rate : nil
+  }
   /// Whether a frame may consist of two fields captured at different times.
   package var isInterlaced: Bool {
     pointer.pointee.field_order != AV_FIELD_UNKNOWN

@@ -41,7 +41,28 @@ package struct TrackSideData: Sendable {
   var isColorProfile: Bool { type == AV_PKT_DATA_ICC_PROFILE }
 
   /// Whether the side data is the configuration of Dolby Vision.
-  var isDolbyVision: Bool { type == AV_PKT_DATA_DOVI_CONF }
+  package var isDolbyVision: Bool { type == AV_PKT_DATA_DOVI_CONF }
+
+  /// The configuration of Dolby Vision; nil for other side data.
+  package var dolbyVision: (profile: Int, level: Int, compatibility: Int)? {
+    guard isDolbyVision, bytes.count >= MemoryLayout<AVDOVIDecoderConfigurationRecord>.size else {
+      return nil
+    }
+    let record = bytes.withUnsafeBytes {
+      $0.loadUnaligned(as: AVDOVIDecoderConfigurationRecord.self)
+    }
+    return (
+      Int(record.dv_profile), Int(record.dv_level), Int(record.dv_bl_signal_compatibility_id)
+    )
+  }
+
+  /// Whether the side data is still true if the frames are encoded again.
+  ///
+  /// Dolby Vision needs metadata in each frame, which no encoder here writes.
+  package var survivesEncoding: Bool { !isDolbyVision }
+
+  /// Whether both are of one kind.
+  package func isSameKind(as other: TrackSideData) -> Bool { type == other.type }
 
   static func all(of stream: UnsafeMutablePointer<AVStream>) -> [TrackSideData] {
     kinds.compactMap { kind in
@@ -76,7 +97,16 @@ package struct TrackSideData: Sendable {
   }
 }
 
+extension AVColorTransferCharacteristic {
+  /// Whether this is PQ (SMPTE ST 2084) or HLG (ARIB STD-B67).
+  var isHighDynamicRange: Bool {
+    self == AVCOL_TRC_SMPTE2084 || self == AVCOL_TRC_ARIB_STD_B67
+  }
+}
+
 extension CodecParameters {
+  /// Whether the transfer function is PQ or HLG.
+  package var isHighDynamicRange: Bool { pointer.pointee.color_trc.isHighDynamicRange }
   /// Whether the transfer function is PQ (HDR10, SMPTE ST 2084).
   package var isPerceptuallyQuantized: Bool {
     pointer.pointee.color_trc == AVCOL_TRC_SMPTE2084

@@ -161,6 +161,67 @@ struct MetadataTests {
     try await check(inTrack)
   }
 
+  /// A movie in HLG with 10 bits, whose sample description claims Dolby Vision.
+  private func dolbyVision() async throws -> Asset {
+    let plain = try await make(
+      "hlg.mp4",
+      [
+        "-i", plain().path, "-c:v", "libx265", "-preset", "ultrafast", "-pix_fmt", "yuv420p10le",
+        "-color_primaries", "bt2020", "-color_trc", "arib-std-b67", "-colorspace", "bt2020nc",
+        "-tag:v", "hvc1", "-x265-params",
+        "log-level=none:colorprim=bt2020:transfer=arib-std-b67:colormatrix=bt2020nc",
+      ])
+    var movie = try PatchedMovie(plain.path)
+    let box = "moov/trak/mdia/minf/stbl/stsd"
+    let size = try movie.number(4, at: 8, of: box)
+    var contents: [UInt8] = []
+    for byte in 0..<8 + Int(size) { contents.append(UInt8(try movie.number(1, at: byte, of: box))) }
+    // Profile 8, level 4, metadata in each frame, compatible with HLG.
+    let configuration: [UInt8] = [1, 0, 0x10, 0x25, 0x40] + [UInt8](repeating: 0, count: 19)
+    contents += [0, 0, 0, 32] + Array("dvvC".utf8) + configuration
+    withUnsafeBytes(of: UInt32(size + 32).bigEndian) { contents.replaceSubrange(8..<12, with: $0) }
+    try movie.replace(box, with: contents)
+    try Data(movie.bytes).write(to: URL(fileURLWithPath: directory.file("dolby.mp4")))
+    return try Asset(path: directory.file("dolby.mp4"))
+  }
+
+  @Test func `Frames that are encoded again are not Dolby Vision`() async throws {
+    let asset = try await dolbyVision()
+    let track = try #require(asset.videoTrack)
+    let dolby = try #require(track.dolbyVision)
+    #expect((dolby.profile, dolby.level, dolby.compatibility) == (8, 4, 4))
+    #expect(track.bitDepth == 10 && track.pixelFormat == PixelFormat(rawValue: "yuv420p10le"))
+    #expect(track.colorPrimaries == "bt2020" && track.transferFunction == "arib-std-b67")
+    #expect(track.yCbCrMatrix == "bt2020nc" && !track.isFullRange && (track.bitRate ?? 0) > 0)
+    for (encoding, isPlayed) in [(VideoEncoding.h264(), false), (.hevc(), true)] {
+      var settings = ExportSettings(
+        path: directory.file("out.mp4"),
+        mode: .constant(FrameRate(30), RenderSettings(encoding: encoding)))
+      settings.overwrites = true
+      let report = try await ExportSession(Composition(asset), of: asset).export(settings)
+      #expect(report.lostMetadata == ["Dolby Vision configuration"])
+      #expect(report.warnings.contains { $0.contains("High 10") } != isPlayed)
+      let made = try #require(try Asset(path: report.path).videoTrack)
+      #expect(made.dolbyVision == nil && made.transferFunction == "arib-std-b67")
+    }
+    var reader = try FrameReader(asset)
+    var png = PNGWriter()
+    let image = try png.data(of: 0, from: &reader)
+    // Primaries of BT.2020, HLG, RGB, full range; the sum is that of Python's zlib.crc32.
+    let chunk: [UInt8] = [0, 0, 0, 4] + Array("cICP".utf8) + [9, 18, 0, 1, 0x4E, 0xA7, 0xF7, 0x90]
+    #expect(Array(image[33..<49]) == chunk)
+    let pixels = try image.withUnsafeBytes {
+      try DecodedImage(
+        decoding: $0, codec: "png", width: track.width, height: track.height, bytesPerPixel: 3)
+    }
+    #expect(Set(pixels.bytes).count > 1)
+    var copy = ExportSettings(path: directory.file("copy.mp4"), mode: .passthrough())
+    copy.overwrites = true
+    let report = try await ExportSession(Composition(asset), of: asset).export(copy)
+    #expect(report.lostMetadata.isEmpty)
+    #expect(try Asset(path: report.path).videoTrack?.dolbyVision == track.dolbyVision)
+  }
+
   @Test func `Languages that MOV cannot store are reported as lost`() async throws {
     var recipe = MovieRecipe.constant(50, count: 10)
     recipe.container = "mp4"

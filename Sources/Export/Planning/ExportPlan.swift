@@ -124,6 +124,12 @@ struct ExportPlan {
           firstFrame: plan.rendered.lowerBound, frameCount: Int64(plan.rendered.count))
       }
       let geometry = try FrameGeometry(sources, rendering)
+      if rendering.encoding.codec == .h264, geometry.format.depth > 8 {
+        report.warnings.append(
+          "the \(geometry.format.depth)-bit frames become H.264 of the profile High "
+            + "\(geometry.format.depth), which phones and most browsers do not play; more play HEVC"
+        )
+      }
       // GIF has no partially transparent pixels, so an alpha channel is not kept.
       let keepsAlpha = geometry.format.hasAlpha && rendering.encoding != .gif
       if !keepsAlpha, sources.contains(where: { $0.track.hasAlpha }) {
@@ -207,6 +213,11 @@ struct ExportPlan {
     }
     if AnimatedImageFormat(path: settings.path) != nil {
       report.lostMetadata.append("capture times")
+      for asset in assets where asset.videoTrack?.containsHDRVideo == true {
+        report.warnings.append(
+          "\(asset.path) has a high dynamic range (HDR), which the image does not; its frames are not "
+            + "tone-mapped and look flat")
+      }
       report.lostMetadata += AnimatedImageCheck.lostMetadata(asset, chapters)
         .filter { !report.lostMetadata.contains($0) }
     }
@@ -371,10 +382,14 @@ struct ExportPlan {
   /// for the whole track.
   private static func sideData(of asset: Asset, _ mode: ExportMode) throws -> [TrackSideData] {
     guard let format = asset.videoTrack?.format else { return [] }
-    guard !mode.isPassthrough, format.sideData.isEmpty, format.parameters.isPerceptuallyQuantized
-    else { return format.sideData }
+    guard !mode.isPassthrough else { return format.sideData }
+    let stated = format.sideData.filter(\.survivesEncoding)
+    guard format.parameters.isPerceptuallyQuantized else { return stated }
     var reader = try FrameReader(asset)
-    return TrackSideData.all(of: try reader.mediaFrame(at: 0))
+    return stated
+      + TrackSideData.all(of: try reader.mediaFrame(at: 0)).filter { found in
+        !stated.contains { $0.isSameKind(as: found) }
+      }
   }
 
   /// Returns the names of the metadata and tracks of a source that the output does not keep.
@@ -383,6 +398,9 @@ struct ExportPlan {
   ) throws -> [String] {
     var lost = try sideData(of: asset, settings.mode).filter { !$0.isStorable(in: container) }
       .map(\.name)
+    if !settings.mode.isPassthrough {
+      lost += (asset.videoTrack?.format.sideData ?? []).filter { !$0.survivesEncoding }.map(\.name)
+    }
     // The metadata of a recording refers to the original frame times. If the frame times change,
     // the metadata is lost.
     if !keepsRecording, asset.metadata[RecordingInfo.key] != nil { lost.append(RecordingInfo.key) }

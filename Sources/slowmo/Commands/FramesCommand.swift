@@ -169,6 +169,7 @@ struct FramesCommand: ParsableCommand, Verb {
     let asset = try openAsset(
       file, onError, trackChoice, keepsIndex: keepIndex && !writing.dryRun)
     Output.notes(of: asset)
+    if output != nil, raw == nil { Output.noteMissingToneMapping(of: asset) }
     guard let table = asset.videoTrack?.frames else {
       throw CommandError(
         .badData, code: "invalid_data", "\(file) has no video", hint: "see slowmo info \(file)"

@@ -145,6 +145,7 @@ struct StillCommand: ParsableCommand, Verb {
     try Files.refuseExisting(output, overwrites: overwrite)
     let asset = try trackChoice.open(file)
     Output.notes(of: asset)
+    Output.noteMissingToneMapping(of: asset)
     let clock = try timing.clock(of: asset)
     let composer = try StillComposer(
       asset, range: range.map(asset.resolve), clock: clock,

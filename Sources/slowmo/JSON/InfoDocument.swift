@@ -21,6 +21,32 @@ struct InfoDocument: Encodable, TextDocument {
     /// The number of frames whose stored time contradicts the order of the frames, so that it was
     /// corrected.
     let timesCorrected: Int
+    let bitDepth: Int?
+    let pixelFormat: String?
+    let color: Color
+    let bitRate: Int64?
+    let dolbyVision: DolbyVision?
+
+    /// The meaning of the pixels' values; nil where the file does not state it.
+    struct Color: Encodable {
+      let primaries: String?
+      let transfer: String?
+      let matrix: String?
+      let fullRange: Bool
+
+    }
+    struct DolbyVision: Encodable {
+      let profile: Int
+      let level: Int
+      let compatibilityId: Int
+    }
+
+    /// The depth, dynamic range and Dolby Vision as text; empty for plain 8-bit video.
+    var depth: String {
+      ((bitDepth ?? 8) > 8 ? ", \(bitDepth ?? 0) bits" : "")
+        + (color.transfer == "smpte2084" ? ", PQ" : color.transfer == "arib-std-b67" ? ", HLG" : "")
+        + (dolbyVision.map { ", Dolby Vision profile \($0.profile)" } ?? "")
+    }
 
     /// The transformation that players apply, as text; empty for none.
     var geometry: String {
@@ -191,7 +217,15 @@ struct InfoDocument: Encodable, TextDocument {
         averageFps: track.frames.averageFrameRate, variable: track.frames.isVariable,
         timescale: Int(track.timescale), captureFps: capture?.rate,
         captureFpsSource: capture?.source, rotation: track.rotation, mirrored: track.isMirrored,
-        timesCorrected: track.frames.correctedTimeCount)
+        timesCorrected: track.frames.correctedTimeCount, bitDepth: track.bitDepth,
+        pixelFormat: track.pixelFormat?.rawValue,
+        color: Video.Color(
+          primaries: track.colorPrimaries, transfer: track.transferFunction,
+          matrix: track.yCbCrMatrix, fullRange: track.isFullRange), bitRate: track.bitRate,
+        dolbyVision: track.dolbyVision.map {
+          Video.DolbyVision(
+            profile: $0.profile, level: $0.level, compatibilityId: $0.compatibility)
+        })
     }
   }
 
@@ -203,7 +237,7 @@ struct InfoDocument: Encodable, TextDocument {
       lines.append(
         "video: \(video.codec) \(video.width)x\(video.height), \(video.frameCount) frames, "
           + "\(average) fps on average\(video.variable ? ", variable" : "")"
-          + video.geometry)
+          + video.depth + video.geometry)
       lines.append(
         video.captureFps.map { "capture rate: \($0) fps, from \(video.captureFpsSource ?? "")" }
           ?? "capture rate: unknown, the file does not state it")

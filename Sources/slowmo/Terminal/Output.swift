@@ -263,6 +263,14 @@ extension Output {
     return texts
   }
 
+  /// Notes that images of a movie with a high dynamic range look flat in many programs.
+  static func noteMissingToneMapping(of asset: Asset) {
+    guard asset.videoTrack?.containsHDRVideo == true else { return }
+    note(
+      "\(asset.path) has a high dynamic range (HDR), and its images are not tone-mapped, so they look flat "
+        + "in programs that expect a standard range")
+  }
+
   /// Notes why text is drawn in dots, or which characters of the texts no installed font has.
   static func noteMissingFonts(for texts: [String] = []) {
     if let failure = BurnInFont.standardFailure {
