@@ -57,7 +57,7 @@ extension VividTests {
     }
 
     // The driver always has a free buffer here, so no loss is lost_kernel, not even one with a gap in the
-    // numbers of the driver.
+    // numbers of the driver (Tests/Tools/Lab/UsbCamera).
     private static let isochronousFaults = [
       Fault(name: "skip", cost: ["lost_device": 1]),
       Fault(
