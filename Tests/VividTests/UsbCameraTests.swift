@@ -312,6 +312,35 @@ extension VividTests {
       }
     }
 
+    /// Both cameras sleep. If two cameras of this virtual bus are woken at once, one of them does not wake,
+    /// and the kernel resets it.
+    @Test func `Two cameras start at the same moment`() async throws {
+      let files = [file("first"), file("second")]
+      let finished = try await UsbCamera.withPlugged(
+        ["A1", "B2"].map { serial in
+          var camera = UsbCamera(isBulk: true, rate: 60)
+          camera.serial = serial
+          return camera
+        }, logs: ["/tmp/usb-a.log", "/tmp/usb-b.log"],
+        script: """
+          slowmo=$1 takes=()
+          shift
+          for port in 1 2; do
+            until grep -q suspended /sys/bus/usb/devices/1-$port/power/runtime_status; do sleep 0.1; done
+          done
+          for node in ${nodes[*]}; do
+            "$slowmo" record $node -o "$1" -y --json --progress none --audio none \
+              --mode 640x480@60/mjpg -t 0.5 >"$1.json" &
+            takes+=($!)
+            shift
+          done
+          wait ${takes[0]}
+          first=$?
+          wait ${takes[1]} && [ $first = 0 ] || { cat /tmp/usb-*.mov.json; false; }
+          """, arguments: [slowmoPath] + files)
+      #expect(finished.status == 0, "\(finished.output)\(finished.errors)")
+    }
+
     @Test func `Two cameras are recorded with their own microphones`() async throws {
       let cameras = [("A1", 200), ("B2", -200)].map { serial, ppm in
         var camera = UsbCamera(isBulk: serial == "B2", rate: 120, audioPPM: ppm)
