@@ -291,7 +291,7 @@ let package = Package(
         "OvercrankAssets", "OvercrankCapture", "OvercrankDeviceDiscovery",
         "OvercrankFrameAccounting", "OvercrankLibAV", "OvercrankLinuxSystem",
         "OvercrankMediaCore", "OvercrankPreview", "OvercrankRaster", "OvercrankRecording",
-        "OvercrankSimulatedCameras", "TestSupport",
+        "OvercrankSimulatedCameras", "OvercrankV4L2", "TestSupport",
       ]),
     .testTarget(
       name: "RecordingTests",
