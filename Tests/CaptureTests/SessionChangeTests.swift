@@ -85,7 +85,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     await session.stopRunning()
   }
 
-  /// Two of three cameras have failed. One of them starts again, and the other does not at first.
+  /// Two of three cameras have failed, and one of them does not start again at first.
   @Test func `A failed start of a running session stops what it started`() async throws {
     let machine = try FakeVideoSystemCalls(
       "hfr-usb\nhfr-usb at=20:eio\nhfr-usb at=20:eio streamon-fails=2")

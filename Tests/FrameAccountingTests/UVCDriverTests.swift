@@ -46,7 +46,7 @@ struct UVCDriverTests {
   /// A frame that the driver counts but does not deliver was damaged on the bus, so a gap in the numbers
   /// alone does not make a loss one of the kernel.
   @Test(arguments: UVCDriver.Fault.allCases, [false, true])
-  func `No loss is one of the kernel while the driver has a free buffer`(
+  func `No loss with a free buffer is one of the kernel`(
     fault: UVCDriver.Fault, deliversDamaged: Bool
   ) {
     var random = SeededGenerator(seed: 1)
@@ -58,7 +58,7 @@ struct UVCDriverTests {
     #expect(ledger.corrupt == corrupt && ledger.lostDevice == fault.cost - corrupt, "\(ledger)")
   }
 
-  /// Three frames are missing. Two of them were due before the program returned a buffer.
+  /// Three frames are missing, of which two were due before the program returned a buffer.
   @Test(arguments: [false, true])
   func `Losses without a free buffer are those of the kernel`(hasGap: Bool) {
     var frames: [FrameObservation] = []

@@ -312,8 +312,7 @@ extension VividTests {
       }
     }
 
-    /// Both cameras sleep. If two cameras of this virtual bus are woken at once, one of them does not wake,
-    /// and the kernel resets it.
+    /// This virtual bus wakes only one of two suspended cameras at a time, and the kernel resets the other.
     @Test func `Two cameras start at the same moment`() async throws {
       let files = [file("first"), file("second")]
       let finished = try await UsbCamera.withPlugged(

@@ -62,6 +62,7 @@ package struct USBLink: Hashable, Sendable {
   /// Reads sysfs alone, so no camera is opened.
   ///
   /// - Parameter classDirectory: The directory with an entry for each video node. Tests pass their own.
+  /// - Returns: The connections. Cameras on other buses are left out.
   package static func ofCameras(
     in classDirectory: String = "/sys/class/video4linux"
   ) -> [String: USBLink] {

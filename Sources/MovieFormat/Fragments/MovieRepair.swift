@@ -100,7 +100,8 @@ package struct MovieRepair {
         guard taken >= 0, sample.end <= synced || Self.isWhole(sample, file) else {
           hasUnclaimed = taken < 0
           if !hasFrameRecords {
-            droppedAudio = fragments[index].samples[offset...] + fragments[(index + 1)...].flatMap(\.samples)
+            droppedAudio =
+              fragments[index].samples[offset...] + fragments[(index + 1)...].flatMap(\.samples)
           }
           fragments[index].samples.removeSubrange(offset...)
           fragments[index].attachments.removeAll { $0.position > sample.position }

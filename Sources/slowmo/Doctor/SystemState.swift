@@ -61,8 +61,9 @@ struct SystemState {
   ///
   /// The synthetic camera is only examined if the user names it.
   var isForNamedDevice = false
-  /// The other USB cameras of the machine if the user named a device. They are not examined, but share
-  /// buses with it.
+  /// The other USB cameras of the machine if the user named a device.
+  ///
+  /// They are not examined, but may share a bus with the device.
   var neighbors: [Device] = []
   /// Warnings about device nodes that could not be queried and are therefore not listed.
   var warnings: [String]

@@ -226,7 +226,7 @@ final class DecodingDriver: FrameDriver {
   }
 }
 
-/// What is known of a packet of the camera besides its bytes.
+/// The values of a packet of the camera, without its bytes.
 private struct Arrival {
   let observation: FrameObservation
   let exposure: ExposureInForce
