@@ -291,7 +291,7 @@ let package = Package(
         "OvercrankAssets", "OvercrankCapture", "OvercrankDeviceDiscovery",
         "OvercrankFrameAccounting", "OvercrankLibAV", "OvercrankLinuxSystem",
         "OvercrankMediaCore", "OvercrankPreview", "OvercrankRaster", "OvercrankRecording",
-        "OvercrankSimulatedCameras", "TestSupport",
+        "OvercrankSimulatedCameras", "OvercrankV4L2", "TestSupport",
       ]),
     .testTarget(
       name: "RecordingTests",
@@ -333,7 +333,7 @@ let package = Package(
         "TestSupport", "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankV4L2",
         "OvercrankTextures", "CVideo4Linux", "CGLES", "OvercrankMediaCore", "OvercrankAssets",
         "OvercrankCameraControls", "OvercrankFrameAccounting", "OvercrankLibAV",
-        "OvercrankLinuxSystem", "OvercrankRecording",
+        "OvercrankLinuxSystem", "OvercrankPreview", "OvercrankRecognition", "OvercrankRecording",
       ]),
     .testTarget(
       name: "AssetsTests",

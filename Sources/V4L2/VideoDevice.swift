@@ -28,7 +28,8 @@ package struct VideoDevice: ~Copyable, Sendable {
   /// Opens a node without configuring the device or starting a stream.
   ///
   /// libv4l2 is attached with conversion disabled. The system calls are open(2), v4l2_fd_open(3)
-  /// and `VIDIOC_QUERYCAP`.
+  /// and `VIDIOC_QUERYCAP`. If the kernel could not wake a suspended camera, and resets it, the call
+  /// waits for the camera, at most two seconds.
   ///
   /// - Parameter path: A device node. Symbolic links are followed.
   /// - Throws: ``CallFailure`` with the operation `.open`. The reason is for example `.notFound`,
@@ -62,7 +63,7 @@ package struct VideoDevice: ~Copyable, Sendable {
   package borrowing func leds() -> [String] { calls.leds(of: path) }
 
   private init(opening path: String, _ calls: any VideoSystemCalls) throws(CallFailure) {
-    let descriptor = calls.open(path)
+    let descriptor = Self.open(path, calls)
     try CallFailure.check(descriptor, .open, path)
     // A plugin of libv4l2 may change the capabilities, so the capabilities are queried through
     // libv4l2.
@@ -75,6 +76,32 @@ package struct VideoDevice: ~Copyable, Sendable {
       throw CallFailure(failing: .open, path, code: -result)
     }
     handle = DeviceHandle(path, Capabilities(answer), calls, descriptor)
+  }
+
+  /// The longest wait for a camera that is being reset, in nanoseconds.
+  private static let longestReset: Int64 = 2_000_000_000
+
+  /// Opens a node, and waits for a camera that is being reset.
+  ///
+  /// The kernel suspends an idle USB camera, and wakes it when it is opened. If the camera does not
+  /// wake, open(2) fails with `EBUSY`, and the kernel resets the camera: its node disappears, and
+  /// reappears some tenths of a second later. This happens to any camera with faulty power management,
+  /// and on a virtual bus if two of its cameras are woken at once.
+  ///
+  /// Returns a descriptor or a negative errno.
+  private static func open(_ path: String, _ calls: any VideoSystemCalls) -> CInt {
+    var result = calls.open(path)
+    // `EBUSY` also comes from a driver that only one program may open, and no wait helps then.
+    guard result == -EBUSY, DeviceHolder.find(of: path, limit: 1).isEmpty else { return result }
+    let deadline = calls.nanoseconds() + longestReset
+    // A new node first belongs to root, until udev has set its group.
+    while [-EBUSY, -ENOENT, -ENODEV, -ENXIO, -EACCES].contains(result),
+      calls.nanoseconds() < deadline
+    {
+      calls.pause(milliseconds: 20)
+      result = calls.open(path)
+    }
+    return result
   }
 
   /// The `V4L2_BUF_TYPE_VIDEO_CAPTURE…` value for requests to this node.

@@ -41,6 +41,9 @@ package protocol VideoSystemCalls: Sendable {
   /// `CLOCK_MONOTONIC`.
   func nanoseconds() -> Int64
 
+  /// Sleeps, on the clock of the driver's timestamps.
+  func pause(milliseconds: Int64)
+
   /// The paths of the `/dev/video…` nodes, unsorted. Tests replace the list.
   func nodes() -> [String]
 
@@ -61,6 +64,10 @@ package protocol VideoSystemCalls: Sendable {
 extension VideoSystemCalls {
   package var nodeDirectory: String { "/dev" }
   package func abandon(_ descriptor: CInt, _ memory: [UnsafeMutableRawBufferPointer]) {}
+  package func pause(milliseconds: Int64) {
+    MonotonicClock.sleep(
+      untilMicroseconds: MonotonicClock.microseconds() + milliseconds * 1_000)
+  }
   package func leds(of node: String) -> [String] { [] }
   package func openSubdevice(_ path: String) -> CInt { -ENOENT }
 }

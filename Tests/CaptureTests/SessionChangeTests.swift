@@ -85,6 +85,33 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     await session.stopRunning()
   }
 
+  /// Two of three cameras have failed, and one of them does not start again at first.
+  @Test func `A failed start of a running session stops what it started`() async throws {
+    let machine = try FakeVideoSystemCalls(
+      "hfr-usb\nhfr-usb at=20:eio\nhfr-usb at=20:eio streamon-fails=2")
+    let inputs = try inputs(machine, 3)
+    let session = CaptureSession(inputs[0])
+    for input in inputs.dropFirst() { try await session.addInput(input) }
+    let output = VideoDataOutput()
+    try await session.addOutput(output)
+    let events = session.events
+    try await session.startRunning()
+    var failures = 0
+    for await case .runtimeError in events {
+      failures += 1
+      if failures == 2 { break }
+    }
+    #expect(session.runningInputs.count == 1 && session.runningInputs.first === inputs[0])
+    let starts = machine.callCount(streamOn)
+    let error = await #expect(throws: MediaError.self) { try await session.startRunning() }
+    #expect(error?.code == .deviceFailed && machine.callCount(streamOn) == starts + 2)
+    #expect(session.runningInputs.count == 1 && session.runningInputs.first === inputs[0])
+    #expect(await output.frames.first { _ in true } != nil)
+    try await session.startRunning()
+    #expect(session.runningInputs.count == 3)
+    await session.stopRunning()
+  }
+
   @Test func `The session waits for a lost camera if a replacement fails`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=50 replug=1\nhfr-usb streamon-fails=1")
     let inputs = try inputs(machine, 2)

@@ -34,6 +34,30 @@ struct FakeMachineTests {
     #expect(Set(list.devices.map(\.id)).count == list.devices.count)
   }
 
+  /// The kernel resets a camera that does not wake from suspension.
+  @Test func `A camera that does not wake is opened after its reset`() throws {
+    let machine = try FakeVideoSystemCalls("hfr-usb asleep=0.4")
+    let before = machine.nanoseconds()
+    let camera = try DeviceSystem.$calls.withValue(machine) {
+      try CaptureDevice.named("/dev/fakevideo0")
+    }
+    #expect(camera.name == "High Frame Rate Camera")
+    #expect((400_000_000..<500_000_000).contains(machine.nanoseconds() - before))
+    let other = try FakeVideoSystemCalls("hfr-usb asleep=0.4")
+    let list = DeviceSystem.$calls.withValue(other) { CaptureDevice.discover() }
+    #expect(list.warnings.isEmpty && list.devices.count == 2)
+  }
+
+  @Test func `A camera that does not come back is not found`() throws {
+    let machine = try FakeVideoSystemCalls("hfr-usb asleep=60")
+    let before = machine.nanoseconds()
+    let error = #expect(throws: MediaError.self) {
+      try DeviceSystem.$calls.withValue(machine) { try CaptureDevice.named("/dev/fakevideo0") }
+    }
+    #expect(error?.code == .deviceNotFound)
+    #expect(machine.nanoseconds() - before < 3_000_000_000)
+  }
+
   @Test func `Enumerates all formats of all devices without setting any`() throws {
     var count = 0
     for device in with({ CaptureDevice.discover() }) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import OvercrankLinuxSystem
 import TestSupport
 import Testing
@@ -106,6 +107,25 @@ struct USBLinkTests {
     for count in bytes.indices {
       _ = USBLink.isochronousBytesPerSecond(Array(bytes[..<count]), megabitsPerSecond: speed)
     }
+  }
+
+  @Test func `Finds the connections of all USB cameras without opening one`() throws {
+    let root = try Scratch()
+    // These nodes belong to no USB device.
+    for node in ["video3", "vbi0"] { try root.writeSystemFile("0\n", "class/\(node)/index") }
+    for (port, nodes) in [("1-1", ["video0", "video1"]), ("1-2", ["video2"])] {
+      try root.writeSystemFile("480\n", "\(port)/speed")
+      try root.writeSystemFile("1\n", "\(port)/busnum")
+      for (index, node) in nodes.enumerated() {
+        let directory = "\(port)/\(node)"
+        try root.writeSystemFile("\(index)\n", "\(directory)/index")
+        #expect(symlink(root.file(directory), root.file("class/\(node)")) == 0)
+        #expect(symlink(root.file(port), root.file("\(directory)/device")) == 0)
+      }
+    }
+    let links = USBLink.ofCameras(in: root.file("class"))
+    #expect(links.keys.sorted() == ["video0", "video2"])
+    #expect(links["video2"]?.directory == SystemFiles.resolved(root.file("1-2")))
   }
 
   @Test func `Reads whether the kernel suspends an unused USB device`() throws {

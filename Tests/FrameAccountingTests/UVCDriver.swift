@@ -23,6 +23,15 @@ struct UVCDriver {
       default: 1
       }
     }
+
+    /// The number of those frames that arrive damaged.
+    func corruptCount(deliversDamaged: Bool) -> Int64 {
+      switch self {
+      case .silent, .truncate: 1
+      case .packets, .errorBit, .allPackets: deliversDamaged ? 1 : 0
+      case .skip, .stuck, .noEnd, .mute, .header: 0
+      }
+    }
   }
 
   var rate: Int

@@ -25,14 +25,11 @@ struct UVCDriverTests {
       cost += fault.cost
       place += Int.random(in: 60...130, using: &random)
     }
-    var account = FrameAccount(
-      frameRate: FrameRate(driver.rate), trustsCounter: false, beginsWithStream: false
-    ) { 0 }
     let first = Int.random(in: 150...180, using: &random)
-    for frame in driver.frames(place + 60, from: first, random: &random) { account.record(frame) }
-    account.close(FrameAccount.End())
-    #expect(account.ledger.isBalanced)
-    return (account.ledger.expected - account.ledger.stored, cost)
+    let frames = driver.frames(place + 60, from: first, random: &random)
+    let ledger = ledger(of: frames, rate: driver.rate)
+    #expect(ledger.isBalanced)
+    return (ledger.expected - ledger.stored, cost)
   }
 
   @Test(arguments: rates, [false, true])
@@ -44,6 +41,46 @@ struct UVCDriverTests {
       let (found, expected) = missing(driver, random: &random)
       #expect(found == expected, "seed \(seed)")
     }
+  }
+
+  /// A frame that the driver counts but does not deliver was damaged on the bus, so a gap in the numbers
+  /// alone does not make a loss one of the kernel.
+  @Test(arguments: UVCDriver.Fault.allCases, [false, true])
+  func `No loss with a free buffer is one of the kernel`(
+    fault: UVCDriver.Fault, deliversDamaged: Bool
+  ) {
+    var random = SeededGenerator(seed: 1)
+    let driver = UVCDriver(
+      rate: 120, jitter: 3, deliversDamaged: deliversDamaged, faults: [300: fault])
+    let ledger = ledger(of: driver.frames(500, random: &random), rate: 120)
+    let corrupt = fault.corruptCount(deliversDamaged: deliversDamaged)
+    #expect(ledger.isBalanced && ledger.lostKernel == 0)
+    #expect(ledger.corrupt == corrupt && ledger.lostDevice == fault.cost - corrupt, "\(ledger)")
+  }
+
+  /// Three frames are missing, of which two were due before the program returned a buffer.
+  @Test(arguments: [false, true])
+  func `Losses without a free buffer are those of the kernel`(hasGap: Bool) {
+    var frames: [FrameObservation] = []
+    for number in 0..<200 where !(100..<103).contains(number) {
+      let sequence = hasGap || number < 100 ? number : number - 3
+      var frame = FrameObservation(
+        sequence: UInt32(sequence), microseconds: Int64(number) * 10_000)
+      if number == 103 { frame.oldestReturn = 1_010_000 }
+      frames.append(frame)
+    }
+    let ledger = ledger(of: frames, rate: 100)
+    #expect(ledger.isBalanced)
+    #expect(ledger.lostKernel == 2 && ledger.lostDevice == 1, "\(ledger)")
+  }
+
+  private func ledger(of frames: [FrameObservation], rate: Int) -> FrameLedger {
+    var account = FrameAccount(
+      frameRate: FrameRate(rate), trustsCounter: false, beginsWithStream: false
+    ) { 0 }
+    for frame in frames { account.record(frame) }
+    account.close(FrameAccount.End())
+    return account.ledger
   }
 
   /// Steps close to the period are not found if the times have that much jitter.

@@ -6,6 +6,7 @@ import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankV4L2
 import Synchronization
 import TestSupport
 import Testing
@@ -206,6 +207,27 @@ import Testing
     #expect(fates.filter { !$0.value }.map(\.key).sorted() == [20, 21, 22, 23, 24, 59])
   }
 
+  @Test func `Decoded frames have the exposure of their packets`() throws {
+    let (driver, feed, packets) = try decoding()
+    // The exposure time in units of 100 us, which changes between two packets that wait.
+    func time(of number: Int) -> Int64 { number < 25 ? 80 : number < 26 ? 90 : 160 }
+    for number in 0..<30 {
+      var exposure = ExposureInForce()
+      exposure.note(.exposureTime, time(of: number))
+      give(number, packets[number], feed, driver, exposure)
+    }
+    feed.end(CaptureEnd(stopReason: .stopped))
+    var count = 0
+    while !driver.hasEnded {
+      guard let frame = try driver.dequeue(timeoutMilliseconds: 10) else { continue }
+      let ticks = time(of: Int(frame.observation.sequence))
+      #expect(!frame.isSkipped && frame.exposure.duration == MediaTime(ticks, over: 10_000))
+      count += 1
+    }
+    driver.stop()
+    #expect(count == 30)
+  }
+
   /// A decoder that has started, and the packets of the clip.
   private func decoding() throws -> (DecodingDriver, DecodingFeed, [[UInt8]]) {
     let driver = try DecodingDriver(
@@ -217,12 +239,13 @@ import Testing
   }
 
   private func give(
-    _ number: Int, _ bytes: [UInt8], _ feed: DecodingFeed, _ driver: DecodingDriver
+    _ number: Int, _ bytes: [UInt8], _ feed: DecodingFeed, _ driver: DecodingDriver,
+    _ exposure: ExposureInForce = ExposureInForce()
   ) {
     bytes.withUnsafeBytes { bytes in
       var frame = DequeuedBuffer(
         FrameObservation(sequence: UInt32(number), microseconds: Int64(number) * 8_000),
-        bytes: bytes, index: -1, driver: driver)
+        exposure: exposure, bytes: bytes, index: -1, driver: driver)
       _ = feed.take(&frame)
     }
   }

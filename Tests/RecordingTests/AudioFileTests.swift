@@ -5,10 +5,10 @@ import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankLibAV
 import OvercrankMediaCore
-import OvercrankMovieFormat
 import TestSupport
 import Testing
 
+@testable import OvercrankMovieFormat
 @testable import OvercrankRecording
 
 /// Files that an asset writer writes from audio alone.
@@ -115,6 +115,27 @@ struct AudioFileTests {
     let (bytes, microseconds) = try Self.read(killed)
     #expect((900_000...1_000_000).contains(microseconds))
     if row.isLossless { #expect(written.bytes.starts(with: bytes)) }
+  }
+
+  /// One bit of the file is wrong, so its packet and all later ones are dropped.
+  @Test func `Dropped packets of audio alone are counted`() throws {
+    let scratch = try Scratch()
+    let row = Self.rows[0]
+    let written = try Self.write(row, to: scratch.file(row.name), blocks: 100)
+    let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: scratch.file(row.name)))
+    let live = try [UInt8](#require(try file.readToEnd()))
+    written.writer.cancelWriting()
+    var bytes = try RecoveryTests.unsynced(live, scratch)
+    let boxes = try MovieBoxes(opening: try scratch.write(bytes, as: "live.mov"))
+    let head = try #require(boxes.boxes().first { $0.type == BoxType.movie })
+    let samples = RecordedFragments(in: boxes, from: head.end).fragments.flatMap(\.samples)
+    let damaged = samples.count - 3
+    bytes[Int(samples[damaged].position)] ^= 1
+    let report = try MovieRecovery.recover(try scratch.write(bytes, as: "damaged.mov"))
+    #expect(report.isPlayable && report.frameCount == 0 && report.lostFrameCount == 3)
+    let ticks = samples[damaged...].reduce(0) { $0 + $1.duration }
+    #expect(ticks > 0)
+    #expect(report.lostDuration == MediaTime(ticks, over: Int32(row.format.sampleRate)))
   }
 
   @Test func `Audio files refuse what they cannot hold`() throws {

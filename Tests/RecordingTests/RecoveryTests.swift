@@ -56,7 +56,7 @@ struct RecoveryTests {
   }
 
   /// The unfinished file with a journal in which no byte counts as synced to the disk.
-  private static func unsynced(_ bytes: [UInt8], _ scratch: Scratch) throws -> [UInt8] {
+  static func unsynced(_ bytes: [UInt8], _ scratch: Scratch) throws -> [UInt8] {
     var bytes = bytes
     let file = try MovieBoxes(opening: try scratch.write(bytes, as: "synced.mov"))
     let head = try #require(file.boxes().first { $0.type == BoxType.movie })

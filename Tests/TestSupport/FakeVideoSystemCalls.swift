@@ -124,6 +124,8 @@ package final class FakeVideoSystemCalls: VideoSystemCalls {
 
   package func nanoseconds() -> Int64 { fakevideo_now(machine) }
 
+  package func pause(milliseconds: Int64) { advance(nanoseconds: milliseconds * 1_000_000) }
+
   package func nodes() -> [String] {
     (0..<fakevideo_node_count(machine)).compactMap {
       fakevideo_node_path(machine, $0).map { String(cString: $0) }

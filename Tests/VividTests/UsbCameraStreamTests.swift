@@ -5,7 +5,10 @@ import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankPreview
+import OvercrankRecognition
 import OvercrankRecording
 import Synchronization
 import TestSupport
@@ -78,6 +81,7 @@ extension VividTests {
       return packets
     }
 
+    /// A data output, a preview and a scan for codes decode the stream beside the take.
     @Test func `Outputs that decode cost a copied H264 take no frame`() async throws {
       let path = file("h264")
       let count = 90
@@ -90,13 +94,32 @@ extension VividTests {
       images.setSampleBufferHandler { sample in
         decoded.withLock { $0.append(Int(sample.attachments.sequence)) }
       }
+      let preview = VideoPreview()
+      let codes = MetadataOutput()
+      do {
+        try codes.setMetadataObjectTypes([.qr])
+      } catch { print("usb: without a scan for codes: \(error)") }
+      codes.maximumProcessorShare = 0.1
+      let shown = Mutex<[UInt32]>([])
+      let isOver = Atomic<Bool>(false)
+      let viewer = try BlockingThread.started {
+        while !isOver.load(ordering: .relaxed) {
+          guard preview.waitForNextFrame(milliseconds: 100),
+            let frame = try? preview.nextFrame(as: .gray)
+          else { continue }
+          shown.withLock { $0.append(frame.sequence) }
+        }
+      }
+      defer { isOver.store(true, ordering: .relaxed) }
       let report = try await camera.whilePlugged(log: "/tmp/usb-h264.log") { node in
         let device = try CaptureDevice.named(node)
         let format = try device.format(matching: ModeRequest(parsing: "640x480@30/h264"))
         let input = try await DeviceInput(device: device, format: format)
         try await input.setActiveFormat(format, frameRate: FrameRate(30))
         let session = CaptureSession(input)
-        try await session.addOutput(images)
+        for output in [images, preview, codes] as [any CaptureOutput] {
+          try await session.addOutput(output)
+        }
         var settings = RecordingSettings(path: path)
         settings.video = .passthrough
         settings.overwrites = true
@@ -107,12 +130,20 @@ extension VividTests {
         try await session.addOutput(movie)
         let report = try await movie.record()
         // The handler gets all frames that wait before the output is removed.
-        session.removeOutput(images)
+        for output in [images, preview, codes] as [any CaptureOutput] {
+          session.removeOutput(output)
+        }
         return report
       }
+      isOver.store(true, ordering: .relaxed)
+      viewer.join()
       let ledger = report.ledger
       let numbers = decoded.withLock { $0 }
       print("usb: \(ledger), \(images.ledger), \(numbers.count) images up to \(numbers.last ?? -1)")
+      let views = shown.withLock { $0 }
+      print("usb: preview \(preview.ledger), \(views.count) shown; scan \(codes.ledger)")
+      #expect(preview.ledger.isBalanced && !views.isEmpty && views == views.sorted())
+      #expect(codes.ledger.isBalanced && codes.ledger.offered > 0)
       #expect(ledger.stored == count && ledger.dropped == 0 && ledger.corrupt == 0)
       // The camera sends the stream from its first frame on, and the take begins with it.
       let sent = try packets(UsbCamera.h264)

@@ -57,7 +57,7 @@ extension VividTests {
     }
 
     // The driver always has a free buffer here, so no loss is lost_kernel, not even one with a gap in the
-    // numbers of the driver.
+    // numbers of the driver (Tests/Tools/Lab/UsbCamera).
     private static let isochronousFaults = [
       Fault(name: "skip", cost: ["lost_device": 1]),
       Fault(
@@ -310,6 +310,34 @@ extension VividTests {
         print("usb: click at \(click) s, \(error * 1e3) ms late")
         #expect(abs(error) <= 0.005 + quantum)
       }
+    }
+
+    /// This virtual bus wakes only one of two suspended cameras at a time, and the kernel resets the other.
+    @Test func `Two cameras start at the same moment`() async throws {
+      let files = [file("first"), file("second")]
+      let finished = try await UsbCamera.withPlugged(
+        ["A1", "B2"].map { serial in
+          var camera = UsbCamera(isBulk: true, rate: 60)
+          camera.serial = serial
+          return camera
+        }, logs: ["/tmp/usb-a.log", "/tmp/usb-b.log"],
+        script: """
+          slowmo=$1 takes=()
+          shift
+          for port in 1 2; do
+            until grep -q suspended /sys/bus/usb/devices/1-$port/power/runtime_status; do sleep 0.1; done
+          done
+          for node in ${nodes[*]}; do
+            "$slowmo" record $node -o "$1" -y --json --progress none --audio none \
+              --mode 640x480@60/mjpg -t 0.5 >"$1.json" &
+            takes+=($!)
+            shift
+          done
+          wait ${takes[0]}
+          first=$?
+          wait ${takes[1]} && [ $first = 0 ] || { cat /tmp/usb-*.mov.json; false; }
+          """, arguments: [slowmoPath] + files)
+      #expect(finished.status == 0, "\(finished.output)\(finished.errors)")
     }
 
     @Test func `Two cameras are recorded with their own microphones`() async throws {

@@ -215,6 +215,13 @@ struct SystemCheckTests {
     second.address = "/dev/video2"
     state.devices.append(second)
     #expect(try tip("usb", in: state).advice?.contains("different USB controllers") == true)
+    // If the user names one camera, the other one still shares its bus.
+    var named = state
+    named.isForNamedDevice = true
+    named.neighbors = [named.devices.removeLast()]
+    let shared = try tip("usb", in: named)
+    #expect(shared.advice?.contains("/dev/video0 and /dev/video2") == true)
+    #expect(shared.found.contains("shared with /dev/video2") && !shared.found.contains(";"))
     // Two nodes of one camera share one connection.
     for number in [1, 2] {
       state.devices[number].diagnosis.usb = USBLink(

@@ -484,22 +484,25 @@ public final class CaptureSession: Sendable {
     with control: CaptureControl, resumes: Bool = false
   ) throws(MediaError) -> Bool {
     try core.work.withLock { (_) throws(MediaError) -> Bool in
-      let (graph, wasWanted) = core.state.withLock { state in
+      let (graph, wasWanted, running) = core.state.withLock { state in
         defer {
           if !state.isWanted {
             (state.isWanted, state.resumes, state.omitted) = (true, resumes, [])
           }
           state.retain(self)
         }
-        return (state.graph, state.isWanted)
+        return (state.graph, state.isWanted, state.runningNow.map(\.input))
       }
       beginChange()
       if wasWanted {
         defer { endChange() }
-        // Inputs that have started need the omissions, even if a later input fails.
-        defer { keepOmissions() }
         _ = try firstInput(of: graph)
-        try adjust(to: graph, starting: graph.inputs)
+        do throws(MediaError) { try adjust(to: graph, starting: graph.inputs) } catch {
+          stopInputs(except: running)
+          goOn(with: graph, running: running)
+          throw error
+        }
+        keepOmissions()
         return false
       }
       do throws(MediaError) { try startAll(graph, control) } catch {
@@ -741,23 +744,39 @@ public final class CaptureSession: Sendable {
       }
     } catch {
       put(before, insteadOf: graph)
-      core.state.withLock { $0.change?.omissions = [] }
       // If an input cannot be set back to its previous mode, it stays closed until the next
       // start.
       for change in changes { try? set(change.input, to: change.before) }
-      guard isWanted else { throw error }
-      // The inputs that were running are started again. If that fails too, an event reports the
-      // second error, because this call already throws the first error.
-      do throws(MediaError) {
-        try adjust(to: before, starting: running)
-        keepOmissions()
-      } catch {
-        let second = error
-        core.state.withLock { $0.change?.events.append(.runtimeError(second)) }
-      }
+      if isWanted { goOn(with: before, running: running) }
       throw error
     }
     keepOmissions()
+  }
+
+  /// Starts the inputs again that ran before a change that failed.
+  ///
+  /// If that fails too, an event reports the second error, because the change throws the first one.
+  private func goOn(with graph: SessionGraph, running: [any CapturingInput]) {
+    core.state.withLock { $0.change?.omissions = [] }
+    do throws(MediaError) {
+      try adjust(to: graph, starting: running)
+      keepOmissions()
+    } catch {
+      let second = error
+      core.state.withLock { $0.change?.events.append(.runtimeError(second)) }
+    }
+  }
+
+  /// Stops the inputs that a failed change has started.
+  private func stopInputs(except kept: [any CapturingInput]) {
+    let started = core.state.withLock { $0.runningNow }
+      .filter { entry in !kept.contains { $0 === entry.input } }
+    for entry in started {
+      entry.control.stop(.stopped)
+      entry.capture.waitUntilEnded()
+    }
+    // The session did not run if no input ran before, so no event reports its start and end.
+    if kept.isEmpty { core.state.withLock { $0.change?.hasStarted = false } }
   }
 
   /// Stops the stream of an input and sets the input to another mode.

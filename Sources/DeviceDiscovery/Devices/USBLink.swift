@@ -57,6 +57,22 @@ package struct USBLink: Hashable, Sendable {
     suspensionSwitch = SystemFiles.firstLine(of: power) == "auto" ? power : nil
   }
 
+  /// The connections of all USB cameras by the names of their first nodes, such as `video0`.
+  ///
+  /// Reads sysfs alone, so no camera is opened.
+  ///
+  /// - Parameter classDirectory: The directory with an entry for each video node. Tests pass their own.
+  /// - Returns: The connections. Cameras on other buses are left out.
+  package static func ofCameras(
+    in classDirectory: String = "/sys/class/video4linux"
+  ) -> [String: USBLink] {
+    let nodes = SystemFiles.entries(in: classDirectory).filter {
+      $0.hasPrefix("video") && SystemFiles.firstLine(of: "\(classDirectory)/\($0)/index") == "0"
+    }
+    let links = nodes.map { ($0, USBLink(ofDeviceAt: "\(classDirectory)/\($0)/device")) }
+    return Dictionary(links, uniquingKeysWith: { first, _ in first }).compactMapValues { $0 }
+  }
+
   /// The directory in `/sys` of a USB device, given its directory or that of one of its interfaces.
   ///
   /// Two functions of one device, such as a camera and its microphone, have the same directory. Nil

@@ -19,6 +19,8 @@ package struct MovieRepair {
   private var hasUnclaimed = false
   /// The number of frames of which only a part reached the file, so that they cannot be read.
   package private(set) var brokenFrames: Int64 = 0
+  /// The samples that were dropped from a file of audio alone, whose samples have no frame records.
+  package private(set) var droppedAudio: [StoredSample] = []
   /// The number of lead-in frames: video frames at the start of the file that are hidden.
   package let leadIn: Int
   /// All frames that have a record, including frames that cannot be read.
@@ -97,6 +99,10 @@ package struct MovieRepair {
         if sample.track == 0, hasFrameRecords { taken -= 1 }
         guard taken >= 0, sample.end <= synced || Self.isWhole(sample, file) else {
           hasUnclaimed = taken < 0
+          if !hasFrameRecords {
+            droppedAudio =
+              fragments[index].samples[offset...] + fragments[(index + 1)...].flatMap(\.samples)
+          }
           fragments[index].samples.removeSubrange(offset...)
           fragments[index].attachments.removeAll { $0.position > sample.position }
           fragments.removeSubrange((index + 1)...)

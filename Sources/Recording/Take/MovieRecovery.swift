@@ -251,8 +251,16 @@ public enum MovieRecovery {
     let samples = repair.fragments.flatMap(\.samples)
     let ends = (0...(samples.map(\.track).max() ?? 0)).map { end(of: samples, track: $0) }
     let counts = try RecordedMovie(file, after: repair).finish(ends: ends, metadata: metadata)
-    report.duration = MediaTime(
-      microseconds: try Demuxer(reopening: file).statedMicroseconds ?? 0)
+    let recovered = try Demuxer(reopening: file)
+    report.duration = MediaTime(microseconds: recovered.statedMicroseconds ?? 0)
+    report.lostFrameCount = Int64(repair.droppedAudio.count)
+    // The tracks of a file are parallel, so the longest loss counts.
+    report.lostDuration =
+      recovered.tracks.map { track in
+        let dropped = repair.droppedAudio.filter { $0.track == track.index }
+        let ticks = dropped.reduce(0 as Int64) { $0 &+ $1.duration }
+        return (try? MediaTime(Rational(Int128(ticks)) * track.timeBase)) ?? .zero
+      }.max() ?? .zero
     report.isPlayable =
       counts.reduce(0, +) == Int64(samples.count) && RecordedMovie.canOpen(file)
     return report
@@ -335,11 +343,12 @@ public struct RecoveryReport: Hashable, Sendable, Codable {
   public package(set) var frameCount: Int64 = 0
   /// The number of frames that players could read before the recovery.
   public package(set) var frameCountBefore: Int64 = 0
-  /// The number of lost frames that had partly reached the file.
+  /// The number of lost frames that had partly reached the file; in a file of audio alone, the number of
+  /// its lost packets.
   ///
   /// Frames that were still in the memory of the killed program left no trace and are not counted.
   public package(set) var lostFrameCount: Int64 = 0
-  /// The duration of the lost frames.
+  /// The duration of the lost frames or packets.
   public package(set) var lostDuration = MediaTime.zero
   /// The duration of the file after the recovery.
   public package(set) var duration = MediaTime.zero

@@ -142,10 +142,12 @@ enum RecoverText {
     guard !report.wasIntact else {
       return ["\(report.path): already intact, \(length); not changed"]
     }
+    // A file without frames is one of audio alone.
+    let unit = report.frameCount == 0 ? "packets" : "frames"
     var lines = [
       "\(report.path): recovered \(report.frameCount) frames (\(seconds) s), "
         + "\(report.frameCount - report.frameCountBefore) of them not visible to players before",
-      "lost: \(report.lostFrameCount) frames, "
+      "lost: \(report.lostFrameCount) \(unit), "
         + "\(decimal(report.lostDuration.doubleValue * 1e3, 3)) ms, and any data not yet written",
     ]
     if let ledger = report.ledger { lines.append(RecordText.ledgerLine(ledger)) }

@@ -61,6 +61,10 @@ struct SystemState {
   ///
   /// The synthetic camera is only examined if the user names it.
   var isForNamedDevice = false
+  /// The other USB cameras of the machine if the user named a device.
+  ///
+  /// They are not examined, but may share a bus with the device.
+  var neighbors: [Device] = []
   /// Warnings about device nodes that could not be queried and are therefore not listed.
   var warnings: [String]
   var disk: Disk
@@ -98,6 +102,7 @@ extension SystemState {
     user = .current()
     devices = named.map { [$0] } ?? (list?.devices ?? []).map(Device.init)
     isForNamedDevice = named != nil
+    neighbors = named.map(Self.neighbors) ?? []
     // Leaves out the warnings about devices in the list, because the entry of such a device
     // contains the problem.
     warnings = (list?.warnings ?? []).filter { warning in
@@ -115,6 +120,20 @@ extension SystemState {
     missingEncoders = Asset.missingEncoders
     missingPrograms = Self.missingPrograms(
       besides: SystemFiles.linkTarget("/proc/self/exe") ?? "")
+  }
+
+  /// The USB cameras of the machine besides a device.
+  private static func neighbors(of device: Device) -> [Device] {
+    guard let own = device.diagnosis.usb else { return [] }
+    return USBLink.ofCameras().sorted { $0.key < $1.key }.compactMap { node, link in
+      guard link.directory != own.directory else { return nil }
+      var camera = Device(
+        address: "/dev/\(node)",
+        name: SystemFiles.firstLine(of: "/sys/class/video4linux/\(node)/name") ?? node,
+        isCamera: true, isHardware: true)
+      camera.diagnosis.usb = link
+      return camera
+    }
   }
 
   /// Whether the system grants a new thread real-time priority.
@@ -382,9 +401,10 @@ extension SystemState {
   private var usbCheck: SystemCheck {
     let connected = cameras.filter { $0.diagnosis.usb != nil }
     guard !connected.isEmpty else { return SystemCheck("usb", "no USB camera") }
+    let present = connected + neighbors
     let found = connected.compactMap { camera in
       camera.diagnosis.usb.map { link in
-        let shared = connected.filter {
+        let shared = present.filter {
           $0.usbDevice != camera.usbDevice && $0.diagnosis.usb?.bus == link.bus
         }
         return "\(camera.address) at \(link.megabitsPerSecond) Mbit/s, at most "
@@ -410,16 +430,17 @@ extension SystemState {
             + "lists them")
       }
     }
-    return SystemCheck("usb", found, advice: sharedBusAdvice(connected))
+    return SystemCheck("usb", found, advice: sharedBusAdvice(connected, among: present))
   }
 
-  /// The advice if isochronous cameras on one bus need more than its capacity together; nil otherwise.
-  private func sharedBusAdvice(_ cameras: [Device]) -> String? {
-    for camera in cameras {
+  /// The advice if one of these cameras and others on its bus, all of them isochronous, need more than
+  /// its capacity together; nil otherwise.
+  private func sharedBusAdvice(_ connected: [Device], among present: [Device]) -> String? {
+    for camera in connected {
       guard let link = camera.diagnosis.usb, let budget = link.isochronousBudget else { continue }
       // A device may have several nodes, such as one for color and one for infrared. It counts once.
       var seen: Set<String> = []
-      let sharing = cameras.filter {
+      let sharing = present.filter {
         $0.diagnosis.usb?.bus == link.bus && $0.diagnosis.usb?.isochronousBytesPerSecond != nil
           && seen.insert($0.usbDevice).inserted
       }
@@ -452,7 +473,7 @@ extension SystemState {
     let damaged =
       deliversDamagedFrames
       ? "uvcvideo delivers damaged frames (nodrop=1), which count as corrupt"
-      : "uvcvideo drops damaged frames (nodrop=0), which count as lost"
+      : "uvcvideo drops damaged frames (nodrop=0), which count as lost_device"
     let coarse = usbCameras.filter { $0.diagnosis.usb?.isochronousBytesPerSecond != nil }
     guard !coarse.isEmpty else { return SystemCheck("driver", damaged) }
     return SystemCheck(

@@ -134,6 +134,17 @@ static void plug_in(device_node *node) {
   node->is_gone = false;
 }
 
+/// The errno while a suspended device does not wake and is then reset; 0 afterwards.
+static int sleep_error(device_node *node) {
+  if (node->options.asleep <= 0) return 0;
+  int64_t now = machine_now(node->machine);
+  if (node->reset_since == 0) {
+    node->reset_since = now;
+    return -EBUSY;
+  }
+  return (double)(now - node->reset_since) * 1e-9 < node->options.asleep ? -ENOENT : 0;
+}
+
 static int free_handle(const fakevideo *machine) {
   for (int handle = 0; handle < MAX_HANDLES; handle++)
     if (!machine->handles[handle].is_open) return handle;
@@ -144,6 +155,8 @@ static int open_node(fakevideo *machine, int index) {
   device_node *node = &machine->nodes[index];
   plug_in(node);
   if (node->is_gone) return -ENODEV;
+  int error = sleep_error(node);
+  if (error != 0) return error;
   int handle = free_handle(machine);
   if (handle < 0) return handle;
   memset(&machine->handles[handle], 0, sizeof machine->handles[handle]);

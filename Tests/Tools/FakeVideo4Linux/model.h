@@ -167,6 +167,8 @@ typedef struct {
   double bandwidth;
   /// Seconds until an unplugged device reappears; 0 for never.
   double replug;
+  /// Seconds until a suspended device, which does not wake at the first opening, has been reset.
+  double asleep;
   /// The number of log entries to keep.
   uint32_t log_length;
   /// The header size of a plane in bytes (v4l2_plane.data_offset).
@@ -184,6 +186,8 @@ typedef struct {
   device_options options;
   bool is_gone, is_broken;
   int64_t gone_since;
+  /// The time of the opening that did not wake the device; 0 for none.
+  int64_t reset_since;
   /// The handle that alone may configure the device, as with uvcvideo; -1 for none.
   int holder;
 

@@ -15,7 +15,7 @@ import Synchronization
 ///   capture thread ─ DecodingFeed ─▶ packets ─▶ this driver ─▶ capture thread of the images ─▶ outputs
 /// ```
 ///
-/// The feed only copies packets, and the thread of the images decodes them when it dequeues frames.
+/// The feed only copies packets and their exposure settings, and the thread of the images decodes them when it dequeues frames.
 /// If decoding is too slow, frames are skipped up to the newest key frame, so other outputs of the
 /// camera lose nothing. Skipped frames are delivered without bytes, so that outputs can count them.
 ///
@@ -32,6 +32,32 @@ final class DecodingDriver: FrameDriver {
     let control: CaptureControl
     /// Whether the decoder has failed, so that nothing takes packets any more.
     let hasFailed = Atomic<Bool>(false)
+    /// The exposure settings of the packets that wait, each with the number of the first packet that has
+    /// them, oldest first.
+    ///
+    /// Settings change rarely, so they are not kept for each packet.
+    private let exposures = Mutex<[(number: Int, exposure: ExposureInForce)]>([])
+
+    /// Records the exposure settings of the packet that is pushed next.
+    func note(_ exposure: ExposureInForce) {
+      let number = packets.endNumber
+      exposures.withLock { list in
+        guard list.last?.exposure != exposure else { return }
+        // A packet that did not fit has given its number to this one.
+        if list.last?.number == number { list.removeLast() }
+        list.append((number, exposure))
+      }
+    }
+
+    /// The exposure settings of a packet.
+    ///
+    /// Call this with the numbers of packets in order.
+    func exposure(of number: Int) -> ExposureInForce {
+      exposures.withLock { list in
+        while list.count > 1, list[1].number <= number { list.removeFirst() }
+        return list.first?.exposure ?? ExposureInForce()
+      }
+    }
 
     init(largestFrame: Int, control: CaptureControl) throws(MediaError) {
       self.control = control
@@ -130,19 +156,19 @@ final class DecodingDriver: FrameDriver {
       let number = stream.packets.startNumber
       guard let packet = stream.packets[number] else { return try waitForPacket(in: stream) }
       defer { stream.packets.release(before: number + 1) }
-      let observation = packet.observation
-      guard observation.outcome == .taken else {
-        let isSkipped = observation.outcome == .refused
+      let arrival = Arrival(packet.observation, stream.exposure(of: number))
+      guard packet.observation.outcome == .taken else {
+        let isSkipped = packet.observation.outcome == .refused
         if isSkipped { decoding.waitForKeyFrame() }
-        return empty(observation, isSkipped: isSkipped)
+        return empty(arrival, isSkipped: isSkipped)
       }
       let catchesUp =
         !waitsForTakers
         && (decoding.isBehindKeyFrame(number, in: stream.packets)
           || stream.packets.endNumber - number > Self.longestRest
             && stream.control.requestedStop != nil)
-      guard !catchesUp, try decoding.decode(packet, number) else {
-        return empty(observation, isSkipped: true)
+      guard !catchesUp, try decoding.decode(packet.bytes, number, arrival) else {
+        return empty(arrival, isSkipped: true)
       }
       return try decoding.next().map { (result) throws(CallFailure) in try buffer(of: result) }
     } catch {
@@ -178,24 +204,35 @@ final class DecodingDriver: FrameDriver {
     let frame: StreamDecoder.Frame
     switch result {
     case .frame(let decoded): frame = decoded
-    case .undecodable(let observation): return empty(observation, isSkipped: false)
+    case .undecodable(let arrival): return empty(arrival, isSkipped: false)
     }
     guard frame.image.width == delivery.width, frame.image.height == delivery.height else {
-      return empty(frame.observation, isSkipped: false)
+      return empty(frame.arrival, isSkipped: false)
     }
-    guard let index = buffers.takeFree() else { return empty(frame.observation, isSkipped: true) }
+    guard let index = buffers.takeFree() else { return empty(frame.arrival, isSkipped: true) }
     let memory = buffers.memory(of: index)
     let count = try frame.image.copyPlanes(into: memory)
     return DequeuedBuffer(
-      frame.observation, bytes: UnsafeRawBufferPointer(rebasing: memory[..<count]), index: index,
-      driver: self)
+      frame.arrival.observation, exposure: frame.arrival.exposure,
+      bytes: UnsafeRawBufferPointer(rebasing: memory[..<count]), index: index, driver: self)
   }
 
   /// A frame without bytes, which was skipped or is damaged.
-  private func empty(_ observation: FrameObservation, isSkipped: Bool) -> DequeuedBuffer {
+  private func empty(_ arrival: Arrival, isSkipped: Bool) -> DequeuedBuffer {
     DequeuedBuffer(
-      observation, bytes: UnsafeRawBufferPointer(start: nil, count: 0), index: -1,
-      isSkipped: isSkipped, driver: self)
+      arrival.observation, exposure: arrival.exposure,
+      bytes: UnsafeRawBufferPointer(start: nil, count: 0), index: -1, isSkipped: isSkipped,
+      driver: self)
+  }
+}
+
+/// The values of a packet of the camera, without its bytes.
+private struct Arrival {
+  let observation: FrameObservation
+  let exposure: ExposureInForce
+
+  init(_ observation: FrameObservation, _ exposure: ExposureInForce) {
+    (self.observation, self.exposure) = (observation, exposure)
   }
 }
 
@@ -203,18 +240,18 @@ final class DecodingDriver: FrameDriver {
 ///
 /// Used by one thread only.
 private final class StreamDecoder {
-  typealias Frame = (image: MediaFrame, observation: FrameObservation)
+  typealias Frame = (image: MediaFrame, arrival: Arrival)
 
   enum Result {
     case frame(Frame)
     /// A packet that gives no image.
-    case undecodable(FrameObservation)
+    case undecodable(Arrival)
   }
 
   private var decoder: Decoder
   private var converter = FrameConverter(to: .yuv420p, isFullRange: false)
   /// The frames that the decoder has not returned yet, by the numbers of their packets.
-  private var waiting: [Int64: FrameObservation] = [:]
+  private var waiting: [Int64: Arrival] = [:]
   /// The results to return next.
   private var results: [Result] = []
   private var needsKeyFrame = true
@@ -247,18 +284,20 @@ private final class StreamDecoder {
   /// Decodes a packet, whose image ``next()`` returns.
   ///
   /// - Returns: False if the packet was left out, because a key frame must come first.
-  func decode(_ packet: QueuedFrame, _ number: Int) throws(CallFailure) -> Bool {
+  func decode(
+    _ bytes: UnsafeRawBufferPointer, _ number: Int, _ arrival: Arrival
+  ) throws(CallFailure) -> Bool {
     if needsKeyFrame {
-      guard AnnexB.holdsKeyFrame(packet.bytes) else { return false }
+      guard AnnexB.holdsKeyFrame(bytes) else { return false }
       decoder.flush()
       giveUp(before: .max)
       needsKeyFrame = false
     }
-    waiting[Int64(number)] = packet.observation
+    waiting[Int64(number)] = arrival
     try tolerating { () throws(CallFailure) in
       try decoder.send(
         Packet(
-          copying: packet.bytes, pts: Int64(number), dts: Int64(number), duration: 1,
+          copying: bytes, pts: Int64(number), dts: Int64(number), duration: 1,
           isKeyFrame: true))
     }
     return true
@@ -282,19 +321,19 @@ private final class StreamDecoder {
   private func readFrame() throws(CallFailure) {
     var found: MediaFrame?
     try tolerating { () throws(CallFailure) in found = try decoder.nextFrame() }
-    guard let found, let number = found.pts, let observation = waiting[number] else { return }
+    guard let found, let number = found.pts, let arrival = waiting[number] else { return }
     // The decoder returns frames in order, so an older frame will not come any more.
     giveUp(before: number)
     waiting[number] = nil
-    results.append(.frame((try converter.convert(found), observation)))
+    results.append(.frame((try converter.convert(found), arrival)))
   }
 
   /// Reports the packets before a number whose images are missing.
   private func giveUp(before number: Int64) {
     let missing = waiting.filter { $0.key < number }
-    for (number, observation) in missing.sorted(by: { $0.key < $1.key }) {
+    for (number, arrival) in missing.sorted(by: { $0.key < $1.key }) {
       waiting[number] = nil
-      results.append(.undecodable(observation))
+      results.append(.undecodable(arrival))
     }
   }
 
@@ -312,6 +351,7 @@ final class DecodingFeed: FrameSink {
 
   func take(_ frame: inout DequeuedBuffer) -> StopReason? {
     guard !stream.hasFailed.load(ordering: .acquiring) else { return nil }
+    stream.note(frame.exposure)
     var observation = frame.observation
     if frame.isWhole {
       let packet = QueuedFrame(observation: observation, bytes: frame.bytes)
