@@ -206,7 +206,7 @@ struct MetadataTests {
     }
     var reader = try FrameReader(asset)
     var png = PNGWriter()
-    let image = try png.data(of: 0, from: &reader)
+    let image = try png.data(of: 7, from: &reader)
     // Primaries of BT.2020, HLG, RGB, full range; the sum is that of Python's zlib.crc32.
     let chunk: [UInt8] = [0, 0, 0, 4] + Array("cICP".utf8) + [9, 18, 0, 1, 0x4E, 0xA7, 0xF7, 0x90]
     #expect(Array(image[33..<49]) == chunk)

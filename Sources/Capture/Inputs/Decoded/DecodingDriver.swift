@@ -3,6 +3,7 @@
 import OvercrankCameraControls
 import OvercrankFrameAccounting
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankMovieFormat
 import OvercrankSimulatedCameras
@@ -15,9 +16,10 @@ import Synchronization
 ///   capture thread ─ DecodingFeed ─▶ packets ─▶ this driver ─▶ capture thread of the images ─▶ outputs
 /// ```
 ///
-/// The feed only copies packets and their exposure settings, and the thread of the images decodes them when it dequeues frames.
-/// If decoding is too slow, frames are skipped up to the newest key frame, so other outputs of the
-/// camera lose nothing. Skipped frames are delivered without bytes, so that outputs can count them.
+/// The feed only copies packets and their exposure settings, and the thread of the images decodes them
+/// when it dequeues frames. If decoding is too slow, frames are skipped up to the newest key frame, so
+/// other outputs of the camera lose nothing. Skipped frames are delivered without bytes, so that
+/// outputs can count them.
 ///
 /// After a lost or damaged frame, images may show errors until the next key frame. A packet that gives
 /// no image is delivered as a damaged frame. When the camera stops, the packets that wait are decoded
@@ -35,32 +37,38 @@ final class DecodingDriver: FrameDriver {
     /// The exposure settings of the packets that wait, each with the number of the first packet that has
     /// them, oldest first.
     ///
-    /// Settings change rarely, so they are not kept for each packet.
-    private let exposures = Mutex<[(number: Int, exposure: ExposureInForce)]>([])
+    /// Settings change rarely, so they are not kept for each packet. If even this many changes wait, later
+    /// packets show older settings until the decoder has caught up.
+    private let exposures: SPSCRing<(number: Int, exposure: ExposureInForce)>
+    /// The exposure settings that were recorded last.
+    ///
+    /// Used only by the camera's thread.
+    private nonisolated(unsafe) var noted: ExposureInForce?
 
     /// Records the exposure settings of the packet that is pushed next.
+    ///
+    /// Call this on the camera's thread.
     func note(_ exposure: ExposureInForce) {
-      let number = packets.endNumber
-      exposures.withLock { list in
-        guard list.last?.exposure != exposure else { return }
-        // A packet that did not fit has given its number to this one.
-        if list.last?.number == number { list.removeLast() }
-        list.append((number, exposure))
-      }
+      guard noted != exposure, exposures.push((packets.endNumber, exposure)) else { return }
+      noted = exposure
     }
 
     /// The exposure settings of a packet.
     ///
-    /// Call this with the numbers of packets in order.
+    /// Call this on the decoder's thread, with the numbers of packets in order.
     func exposure(of number: Int) -> ExposureInForce {
-      exposures.withLock { list in
-        while list.count > 1, list[1].number <= number { list.removeFirst() }
-        return list.first?.exposure ?? ExposureInForce()
+      // A packet that did not fit has given its number to the next one, so the last entry counts.
+      while let next = exposures[exposures.startNumber + 1], next.number <= number {
+        exposures.pop()
       }
+      return exposures[exposures.startNumber]?.exposure ?? ExposureInForce()
     }
 
     init(largestFrame: Int, control: CaptureControl) throws(MediaError) {
       self.control = control
+      exposures = try CallStage.resources.converting { () throws(CallFailure) in
+        try SPSCRing(capacity: 256)
+      }
       packets = try FrameQueue(
         capacity: max(16 << 20, 4 * largestFrame), largestFrame: largestFrame)
     }
