@@ -34,7 +34,7 @@ public struct VideoTrack: Sendable {
     public let profile: Int
     /// The level, which bounds the pixel rate.
     public let level: Int
-    /// What players without Dolby Vision show: 0 nothing, 1 HDR10, 2 standard range, 4 HLG.
+    /// The image that players without Dolby Vision show: 0 none, 1 HDR10, 2 standard range, 4 HLG.
     public let compatibility: Int
   }
 
