@@ -223,10 +223,12 @@ private final class AlignedKnownAudio: AlignedAudio {
 
   /// Reads the next samples, interleaved.
   private func read(_ count: Int) -> [Float] {
+    // For no samples, the array below would write to the storage that all empty arrays share.
+    guard count > 0 else { return [] }
     let first = offset + takenCount
     takenCount += Int64(count)
     return [Float](unsafeUninitializedCapacity: count * channelCount) { buffer, total in
-      if count > 0, let start = buffer.baseAddress { reader.read(count, from: first, into: start) }
+      if let start = buffer.baseAddress { reader.read(count, from: first, into: start) }
       total = count * channelCount
     }
   }

@@ -186,7 +186,9 @@ final class RubberBandRenderer: SegmentRenderer {
   private static func sum(
     _ first: [Float], _ second: [Float], by gain: Float, _ otherGain: Float
   ) -> [Float] {
-    [Float](unsafeUninitializedCapacity: first.count) { sum, count in
+    // For no samples, the array below would write to the storage that all empty arrays share.
+    guard !first.isEmpty else { return [] }
+    return [Float](unsafeUninitializedCapacity: first.count) { sum, count in
       first.withUnsafeBufferPointer { first in
         second.withUnsafeBufferPointer { second in
           for index in first.indices {
