@@ -67,17 +67,4 @@ struct LoggingTests {
       #expect(lines.count == 4, "\(lines)")
     }
   }
-
-  @Test func `A recording logs nothing without a logger`() async throws {
-    // This runs in a separate process, whose standard error would show every message.
-    let scratch = try Scratch()
-    let finished = try await run(
-      slowmoPath,
-      [
-        "record", "synthetic:128x96@240?pace=max&drop=5%&seed=3", "--frames", "20", "--progress",
-        "none", "-o", scratch.file("take.mov"),
-      ])
-    #expect(finished.status == 0)
-    #expect(finished.errors == "", "\(finished.errors)")
-  }
 }

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Times and file names in messages.
+/// Times and file names in messages, and runs without any.
 struct MessageTests {
   private let scratch: Scratch
 
@@ -19,6 +19,18 @@ struct MessageTests {
     let path = scratch.file("clip.mov")
     try recipe.write(to: path)
     return path
+  }
+
+  @Test func `A recording logs nothing without a logger`() async throws {
+    // The standard error of the process would show every message.
+    let finished = try await run(
+      slowmoPath,
+      [
+        "record", "synthetic:128x96@240?pace=max&drop=5%&seed=3", "--frames", "20", "--progress",
+        "none", "-o", scratch.file("take.mov"),
+      ])
+    #expect(finished.status == 0)
+    #expect(finished.errors == "", "\(finished.errors)")
   }
 
   @Test func `Error messages show times in decimal seconds`() async throws {
