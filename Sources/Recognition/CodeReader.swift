@@ -122,6 +122,20 @@ public final class CodeReader: Sendable {
     CodeFilter.filtered(single[type]?[isRotated]?.read(image) ?? [])
   }
 
+  /// Whether an enlarged image of a code shows the same code.
+  ///
+  /// Its pixels differ from those that were read, so a code that was misread by chance is not
+  /// confirmed.
+  func isConfirmed(_ code: DetectedCode, in image: LumaImage) -> Bool {
+    let area = code.searchArea().clamped(width: image.width, height: image.height)
+    guard let frame = image.cropped(to: area)?.copied(),
+      let magnified = magnifiers[1].magnified(frame), let luma = LumaImage(magnified)
+    else { return false }
+    return withExtendedLifetime(magnified) {
+      read(luma, code.type, isRotated: true).contains { $0.key == code.key }
+    }
+  }
+
   private func readOnce(_ image: LumaImage, _ options: ZXingReader.Options) -> [DetectedCode] {
     readers[options]?.read(image) ?? []
   }

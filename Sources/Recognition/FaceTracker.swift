@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
 import OvercrankRaster
 
 /// Finds faces in consecutive frames, and gives each face a permanent id.
 ///
 /// In each frame, a known face is searched for only in a small crop around its expected position.
-/// Passes over whole frames, at most 12 a second, find new faces. One pass in four also finds small
+/// Passes over whole frames, of bounded rate, find new faces. One pass in four also finds small
 /// faces, and two in four find tilted faces.
 struct FaceTracker {
   /// A search that the tracker made in a frame; recorded for tests.
@@ -35,11 +36,19 @@ struct FaceTracker {
   private var identities = FaceIdentities()
   /// The measured rotations by face id.
   private var rolls: [Int64: Roll] = [:]
-  private var schedule = FramePasses(Self.passes)
+  private var schedule: FramePasses<FaceReader.Pass>
   /// The searches that were made in the last frame, for tests.
   private(set) var passes: [Pass] = []
 
-  init(_ reader: FaceReader) { self.reader = reader }
+  /// Whether the last frame was searched as a whole.
+  var didSearchWholeFrame: Bool {
+    passes.contains { if case .whole = $0 { true } else { false } }
+  }
+
+  init(_ reader: FaceReader, passRate: FrameRate = MetadataOutput.usualPassRate) {
+    self.reader = reader
+    schedule = FramePasses(Self.passes, rate: passRate)
+  }
 
   /// Finds the faces of a frame.
   ///
@@ -58,6 +67,21 @@ struct FaceTracker {
       passes.append(.whole(pass))
       found = image.search(area ?? image.area) { reader.find(in: $0, pass) }
     }
+    return add(found, in: image, area, microseconds: microseconds)
+  }
+
+  /// Adds the faces that a search of a whole frame found, and searches for the other known faces.
+  ///
+  /// - Parameters:
+  ///   - found: The found faces; empty if the frame was not searched.
+  ///   - image: The luma of the frame.
+  ///   - area: The part of the frame that counts; nil for the whole frame.
+  ///   - microseconds: The time of the frame, later than that of the previous frame.
+  /// - Returns: The faces, largest first.
+  mutating func add(
+    _ found: [DetectedFace], in image: LumaImage, _ area: PixelRect? = nil, microseconds: Int64
+  ) -> [TrackedFace] {
+    var found = found
     for expected in identities.followed(at: microseconds)
     where !found.contains(where: expected.face.isSame) {
       let degrees = rolls[expected.id]?.degrees ?? expected.face.degrees

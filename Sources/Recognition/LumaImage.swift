@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import OvercrankCapture
 import OvercrankLibAV
 import OvercrankMediaCore
@@ -50,6 +51,16 @@ extension LumaImage {
       bytesPerRow: frame.bytesPerRow(0), bytesPerPixel: layout.bytesPerPixel)
   }
 
+  /// Whether another image has the same pixels.
+  func hasSamePixels(as other: LumaImage) -> Bool {
+    guard (width, height) == (other.width, other.height), bytesPerPixel == other.bytesPerPixel
+    else { return false }
+    let count = (width - 1) * bytesPerPixel + 1
+    return (0..<height).allSatisfy { row in
+      memcmp(base + row * bytesPerRow, other.base + row * other.bytesPerRow, count) == 0
+    }
+  }
+
   /// Returns a copy as a gray frame, or nil if memory is exhausted.
   func copied() -> MediaFrame? {
     guard let frame = try? MediaFrame.video(width: width, height: height, pixelFormat: .gray8),
@@ -95,14 +106,22 @@ struct LumaExtractor: ~Copyable {
   mutating func withLuma<Result>(
     of frame: MediaFrame, _ body: (LumaImage) -> Result
   ) throws(CallFailure) -> Result {
-    if let luma = LumaImage(frame) {
-      return withExtendedLifetime(frame) { body(luma) }
-    }
+    let (luma, owner) = try luma(of: frame)
+    return withExtendedLifetime(owner) { body(luma) }
+  }
+
+  /// Returns the luma of a decoded frame, and the frame to which its memory belongs.
+  ///
+  /// - Throws: `CallFailure` if the frame cannot be converted.
+  mutating func luma(
+    of frame: MediaFrame
+  ) throws(CallFailure) -> (luma: LumaImage, owner: MediaFrame) {
+    if let luma = LumaImage(frame) { return (luma, frame) }
     let gray = try converter.convert(frame)
     guard let luma = LumaImage(gray) else {
       throw CallFailure("convert", "a frame to gray", code: -22)
     }
-    return withExtendedLifetime(gray) { body(luma) }
+    return (luma, gray)
   }
 }
 

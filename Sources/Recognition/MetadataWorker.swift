@@ -18,12 +18,15 @@ final class MetadataWorker: Sendable {
     var rectOfInterest = MetadataOutput.wholeFrame
     var agreement = 2
     var share = 0.2
+    var passRate = MetadataOutput.usualPassRate
     /// A number that increases with each change of the settings that discards the followed objects.
     var version = 0
   }
 
   let settings = Mutex(Settings())
   let counters = DataOutputCounters()
+  /// The number of frames that were searched as a whole.
+  let searchedCount = Atomic<Int64>(0)
   let wake = DispatchSemaphore(value: 0)
   let hub = EventHub<MetadataObjectFrame>()
   let handler = Mutex<(@Sendable (MetadataObjectFrame) -> Void)?>(nil)
@@ -82,6 +85,7 @@ final class MetadataWorker: Sendable {
           let objects = try extractor.withLuma(of: bytes, sink.format) { luma in
             search.objects(in: luma, waiting, sink.frameDuration, settings)
           }
+          if search.didSearchWholeFrame { searchedCount.wrappingAdd(1, ordering: .relaxed) }
           counters.delivered.wrappingAdd(1, ordering: .releasing)
           if let frame = search.report(objects, of: waiting) { send(frame) }
         } catch { counters.note(.corrupt) }
@@ -125,9 +129,13 @@ private struct Search {
     in luma: LumaImage, _ waiting: MetadataSink.Waiting, _ duration: MediaTime,
     _ settings: MetadataWorker.Settings
   ) -> [MetadataObject] {
-    guard let readers = settings.readers else { return [] }
+    guard let readers = settings.readers else {
+      (tracker, version) = (nil, -1)
+      return []
+    }
     if settings.version != version {
-      tracker = MetadataObjectTracker(readers, agreement: settings.agreement)
+      tracker = MetadataObjectTracker(
+        readers, agreement: settings.agreement, passRate: settings.passRate)
       version = settings.version
     }
     let time = waiting.observation.microseconds
@@ -136,6 +144,9 @@ private struct Search {
       at: luma, in: area, microseconds: time, time: MediaTime(microseconds: time),
       duration: duration) ?? []
   }
+
+  /// Whether the last frame was searched as a whole.
+  var didSearchWholeFrame: Bool { tracker?.didSearchWholeFrame == true }
 
   /// Returns the report of a frame with its objects; nil for a frame without objects, unless the
   /// frame before had objects.
@@ -147,7 +158,8 @@ private struct Search {
     return MetadataObjectFrame(
       objects: objects,
       presentationTimeStamp: MediaTime(microseconds: waiting.observation.microseconds),
-      frameIndex: waiting.note.index, streamStart: MediaTime(microseconds: waiting.note.start))
+      frameIndex: waiting.note.index, streamStart: MediaTime(microseconds: waiting.note.start),
+      isSearched: didSearchWholeFrame)
   }
 }
 

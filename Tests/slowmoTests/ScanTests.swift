@@ -27,20 +27,20 @@ struct ScanTests {
     let scanned = try await slowmo("scan", movie, "--overlay", scratch.file("marked"))
     #expect(scanned.status == 0, "\(scanned.errors)")
     let found = try objects(scanned.output)
-    #expect(found.map { $0["frame_index"] as? Int } == Array(1..<24))
+    #expect(found.map { $0["frame_index"] as? Int } == Array(0..<24))
     for (index, object) in found.enumerated() {
       #expect(object["text"] as? String == "lap 5" && object["type"] as? String == "qr")
       #expect(object["bytes"] as? String == "6c61702035")
       let time = try #require(object["pts_ns"] as? Int)
-      #expect(abs(time - (index + 1) * 1_000_000_000 / 240) <= 1)
+      #expect(abs(time - index * 1_000_000_000 / 240) <= 1)
       let bounds = try #require(object["bounds"] as? [Double])
-      #expect(abs(bounds[0] + bounds[2] / 2 - (0.5 - Double(index + 1) / 320)) < 0.01)
+      #expect(abs(bounds[0] + bounds[2] / 2 - (0.5 - Double(index) / 320)) < 0.01)
     }
     let line = try #require(scanned.output.split(separator: "\n").first)
     let documents = DocumentTests()
     #expect(try await documents.misfit(String(line), verb: "scan.object", scratch) == nil)
     let names = try FileManager.default.contentsOfDirectory(atPath: scratch.file("marked"))
-    #expect(names.count == 23 && names.contains("frame_000023.svg"))
+    #expect(names.count == 24 && names.contains("frame_000023.svg"))
     let svg = try String(contentsOfFile: scratch.file("marked/frame_000023.svg"), encoding: .utf8)
     #expect(svg.contains("<polygon points=") && svg.contains(">qr lap 5</text>"))
     // The images exist already and are not replaced.
@@ -185,7 +185,7 @@ struct ScanTests {
     let bytes = Array(scanned.output.utf8)
     #expect(!bytes.contains(0x1B) && !bytes.contains(0xC2), "\(scanned.output)")
     let found = try objects(scanned.output)
-    #expect(found.count == 2 && found[0]["bytes"] as? String == "611b5b324ac29b33316d62")
+    #expect(found.count == 3 && found[0]["bytes"] as? String == "611b5b324ac29b33316d62")
     #expect(found[0]["text"] as? String == "a\u{1B}[2J\u{9B}31mb")
   }
 }
