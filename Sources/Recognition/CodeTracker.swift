@@ -197,8 +197,7 @@ extension CodeTracker.Track {
 extension DetectedCode {
   /// The crop in which the code is expected after a motion in pixels.
   ///
-  /// - Parameter margin: The margin at each side, as a fraction of the code's size. More is added if
-  ///   the code moves.
+  /// The margin at each side is a fraction of the code's size. More is added if the code moves.
   func searchArea(movedByX x: Double = 0, y: Double = 0, margin: Double = 0.15) -> PixelRect {
     let edges = edges
     let margin = margin * size + 8

@@ -110,7 +110,7 @@ final class FrameSearchPool: Sendable {
       let luma = frame.luma
       let found = withExtendedLifetime(frame) {
         FrameSearch.Found(
-          codes: search.findsCodes ? codes?.read(luma, .thorough) : nil,
+          codes: search.findsCodes ? codes?.readTwice(luma) : nil,
           faces: search.facePasses.isEmpty
             ? nil
             : faces.map { faces in

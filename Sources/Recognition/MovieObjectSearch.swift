@@ -79,10 +79,11 @@ final class MovieObjectSearch {
 
   deinit { pool.stop() }
 
-  /// Returns the objects of the next frame; nil after the last one.
+  /// Waits for the next frame.
   ///
   /// - Parameter isCancelled: Whether to decode no more frames. The frames that are already decoded
   ///   are still returned.
+  /// - Returns: The objects of the frame; nil after the last one.
   /// - Throws: `MediaError` as `FrameReader` does, after the frames before the one that failed.
   func next(
     isCancelled: () -> Bool = { false }

@@ -48,10 +48,10 @@ struct TextAgreement {
     waiting.append((objects, shown))
   }
 
-  /// Returns the next frame whose texts are decided, with only the confirmed ones; nil if there is
-  /// none.
+  /// Takes the next frame whose texts are decided.
   ///
   /// - Parameter isEnd: Whether no more frames will come.
+  /// - Returns: The frame with only the confirmed texts; nil if there is none.
   mutating func next(isEnd: Bool) -> MovieFrameObjects? {
     guard let (objects, shown) = waiting.first,
       isEnd || shown.allSatisfy({ $0.isConfirmed || isOver($0) })

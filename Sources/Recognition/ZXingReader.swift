@@ -26,9 +26,10 @@ struct DetectedCode: DetectedObject, Hashable, Sendable {
   /// Whether the text has enough check characters that one read is as good as certain.
   var isCertain: Bool { !Self.uncertain.contains(type) }
 
-  /// The types without a mandatory checksum, or with a weak one.
+  /// The types without a mandatory checksum, or with a weak one, and PDF417, whose error correction
+  /// turns very blurred symbols into wrong texts.
   private static let uncertain: Set<MetadataObjectType> = [
-    .interleaved2of5, .codabar, .code39, .upce, .ean8,
+    .interleaved2of5, .codabar, .code39, .upce, .ean8, .pdf417,
   ]
 
   var center: Point {

@@ -52,6 +52,12 @@ struct ScanTests {
     let all = try #require(try part.document()["objects"] as? [[String: Any]])
     #expect(all.map { $0["frame_index"] as? Int } == Array(12..<18))
     #expect(try await documents.misfit(part.output, verb: "scan", scratch) == nil)
+    #expect(try part.document()["searched_count"] as? Int == 6)
+    // A limited search says so. The code is followed in the frames between, and from the first on.
+    let few = try await slowmo("scan", movie, "--passes", "12", "--agreement", "2")
+    #expect(try objects(few.output).map { $0["frame_index"] as? Int } == Array(0..<24))
+    #expect(few.errors.contains("2 of 24 frames were searched as a whole, 22 only around known"))
+    #expect(!scanned.errors.contains("of 24 frames"))
     let none = try await slowmo("scan", movie, "--types", "ean13,code128")
     #expect(none.status == 0 && none.output.isEmpty)
   }
@@ -66,6 +72,9 @@ struct ScanTests {
     let time = try #require(found.first?["pts_ns"] as? Int)
     #expect(abs(time - 4_167_000) < 1_000)
     #expect(document["examined_count"] as? Int == 24 && document["frame_count"] as? Int == 24)
+    #expect(document["searched_count"] as? Int == 2)
+    let all = try await slowmo("scan", "file:\(movie)?pace=max", "--passes", "240", "--json")
+    #expect(try all.document()["searched_count"] as? Int == 24)
   }
 
   @Test func `A recording stores each code as metadata of its frame`() async throws {
@@ -159,7 +168,7 @@ struct ScanTests {
   @Test func `Invalid scan options fail with their exit codes`() async throws {
     for arguments in [
       ["--types", "cats"], ["--agreement", "0"], ["--mode", "@240"],
-      ["--range", "0..1", "-t", "1"],
+      ["--range", "0..1", "-t", "1"], ["--passes", "0"],
     ] {
       #expect(try await run(slowmoPath, ["scan", movie] + arguments).status == 64, "\(arguments)")
     }

@@ -53,9 +53,10 @@ package protocol ObjectRecognition: Sendable {
 
 /// Finds objects in the frames of a movie.
 package protocol ObjectReader: AnyObject {
-  /// Returns the objects of the next frame; nil after the last one.
+  /// Waits for the next frame.
   ///
   /// - Parameter isCancelled: Whether to decode no more frames.
+  /// - Returns: The objects of the frame; nil after the last one.
   /// - Throws: `MediaError` as `FrameReader` does.
   func next(isCancelled: () -> Bool) throws(MediaError) -> RecognizedFrame?
 }
