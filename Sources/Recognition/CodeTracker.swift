@@ -64,7 +64,7 @@ struct CodeTracker {
 
   init(_ reader: CodeReader, agreement: Int, passRate: FrameRate = MetadataOutput.usualPassRate) {
     (self.reader, self.agreement) = (reader, agreement)
-    // Whoever asks for more passes than usual gets them also while codes are followed.
+    // A rate above the usual one also holds while codes are followed.
     let isUsual = passRate <= MetadataOutput.usualPassRate
     schedule = FramePasses(
       Self.passes, rate: passRate, fewestFrames: isUsual ? Self.fewestCropFrames : 0)

@@ -46,6 +46,10 @@ final class FrameSearchPool: Sendable {
     var isStopped = false
   }
 
+  /// The greatest number of frames that wait, for each thread.
+  private static let framesPerThread = 3
+  /// The greatest number of bytes of these frames, if there are more frames than threads.
+  private static let maximumBytes = 512 << 20
   /// The greatest number of threads.
   static let maximumThreads = 16
 
@@ -53,8 +57,7 @@ final class FrameSearchPool: Sendable {
   private let state = Mutex(State())
   private let work = DispatchSemaphore(value: 0)
   private let done = DispatchSemaphore(value: 0)
-  /// The number of threads.
-  let threadCount: Int
+  private let threadCount: Int
 
   /// Starts the threads.
   ///
@@ -80,6 +83,12 @@ final class FrameSearchPool: Sendable {
   func stop() {
     state.withLock { $0.isStopped = true }
     for _ in 0..<threadCount { work.signal() }
+  }
+
+  /// Returns the number of frames that may wait to be searched or followed, so that no thread is idle.
+  func capacity(bytesPerFrame: Int) -> Int {
+    let count = Self.framesPerThread * threadCount
+    return max(threadCount, min(count, Self.maximumBytes / max(1, bytesPerFrame)))
   }
 
   /// Adds a frame to search.

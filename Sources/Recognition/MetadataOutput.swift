@@ -157,8 +157,7 @@ public final class MetadataOutput: FrameOutput {
 
   /// The numbers of frames so far, by outcome.
   public var ledger: MetadataLedger {
-    MetadataLedger(
-      worker.counters.ledger, searched: worker.searchedCount.load(ordering: .acquiring))
+    MetadataLedger(worker.counters.ledger, searched: worker.searchedCount)
   }
 
   /// The objects that were found in frames, beginning with the next frame.

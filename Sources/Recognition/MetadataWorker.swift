@@ -25,13 +25,15 @@ final class MetadataWorker: Sendable {
 
   let settings = Mutex(Settings())
   let counters = DataOutputCounters()
-  /// The number of frames that were searched as a whole.
-  let searchedCount = Atomic<Int64>(0)
+  private let wholeSearches = Atomic<Int64>(0)
   let wake = DispatchSemaphore(value: 0)
   let hub = EventHub<MetadataObjectFrame>()
   let handler = Mutex<(@Sendable (MetadataObjectFrame) -> Void)?>(nil)
   private let sink = Mutex<MetadataSink?>(nil)
   private let state = Mutex((hasThread: false, isStopped: false))
+
+  /// The number of frames that were searched as a whole.
+  var searchedCount: Int64 { wholeSearches.load(ordering: .acquiring) }
 
   /// The sink from which the worker takes frames.
   var currentSink: MetadataSink? { sink.withLock { $0 } }
@@ -85,7 +87,7 @@ final class MetadataWorker: Sendable {
           let objects = try extractor.withLuma(of: bytes, sink.format) { luma in
             search.objects(in: luma, waiting, sink.frameDuration, settings)
           }
-          if search.didSearchWholeFrame { searchedCount.wrappingAdd(1, ordering: .relaxed) }
+          if search.didSearchWholeFrame { wholeSearches.wrappingAdd(1, ordering: .releasing) }
           counters.delivered.wrappingAdd(1, ordering: .releasing)
           if let frame = search.report(objects, of: waiting) { send(frame) }
         } catch { counters.note(.corrupt) }

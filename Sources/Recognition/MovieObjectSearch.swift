@@ -24,15 +24,10 @@ final class MovieObjectSearch {
     var threadCount: Int?
   }
 
-  /// The greatest number of frames that wait to be searched or followed, for each thread.
-  private static let framesPerThread = 3
-  /// The greatest number of bytes of these frames, if there are more frames than threads.
-  private static let maximumBytes = 512 << 20
-
   /// The number of frames in the movie.
-  let frameCount: Int
+  var frameCount: Int { frames.entries.count }
   /// The index of the frame that ``next(isCancelled:)`` returns next.
-  private(set) var nextIndex: Int
+  private var nextIndex: Int
   private let readers: ObjectReaders
   private let limits: Limits
   private let frames: FrameTable
@@ -68,7 +63,7 @@ final class MovieObjectSearch {
     pool = try FrameSearchPool(readers, threadCount: limits.threadCount)
     self.reader = consume reader
     (self.readers, self.limits) = (readers, limits)
-    (frames, frameCount) = (track.frames, all.count)
+    frames = track.frames
     (nextIndex, decodedIndex, end) = (chosen.lowerBound, chosen.lowerBound, chosen.upperBound)
     schedule = MovieSchedule(
       findsCodes: readers.codes != nil, findsFaces: readers.faces != nil,
@@ -138,10 +133,8 @@ final class MovieObjectSearch {
 
   /// The greatest number of waiting frames.
   private var capacity: Int {
-    let threads = pool.threadCount
-    guard let frame = waiting.first?.frame else { return threads }
-    let bytes = max(1, frame.luma.height * frame.luma.bytesPerRow)
-    return max(threads, min(Self.framesPerThread * threads, Self.maximumBytes / bytes))
+    let luma = lastDecoded?.luma
+    return pool.capacity(bytesPerFrame: (luma?.height ?? 0) * (luma?.bytesPerRow ?? 0))
   }
 
   private func decoded(_ index: Int) throws(MediaError) -> DecodedFrame {
@@ -209,7 +202,7 @@ struct MovieSchedule {
   private var brightness: [UInt8] = []
   private var framesSinceFaces = 0
   private var facePassCount = 0
-  /// Whether the codes and the faces of the current picture are known, although it may be repeated.
+  /// Whether the codes and the faces of the current image are known, although it may be repeated.
   private var (hasCodes, hasFaces) = (false, false)
 
   init(findsCodes: Bool, findsFaces: Bool, rate: FrameRate?) {

@@ -41,7 +41,7 @@ struct MovieTracker {
   mutating func add(
     _ frame: DecodedFrame, _ found: FrameSearch.Found, isSearched: Bool
   ) -> MovieFrameObjects? {
-    // The same picture shows the same objects.
+    // The same image shows the same objects.
     let same = frame.isRepeated ? kept.last : nil
     var objects = MovieFrameObjects(frame: frame, isSearched: isSearched)
     let time = frame.microseconds

@@ -32,7 +32,7 @@ struct MovieSearchTests {
     zip(texts, labels).filter { $0.contains($1) }.count
   }
 
-  @Test func `A code is found in the only frame that shows it, as often as by zxing-cpp`()
+  @Test func `Codes are found in the only frame that shows them`()
     async throws
   {
     let scratch = try Scratch()
@@ -76,7 +76,7 @@ struct MovieSearchTests {
     )
     print("codes of \(count) in one frame that were read: \(own), zxing-cpp \(others)")
     #expect(own >= others && others > count / 2)
-    // What no second frame shows is not reported if two frames must agree.
+    // If two frames must agree, a text of one frame is not reported.
     #expect(try texts(scratch.file("one.mov"), agreement: 2).texts.allSatisfy(\.isEmpty))
     // A search of half of the frames misses codes, and says so.
     let half = try texts(scratch.file("one.mov"), passRate: FrameRate(120))
@@ -84,7 +84,7 @@ struct MovieSearchTests {
     #expect(hits(half.texts, chosen.map { labels[$0] }) <= count / 2)
   }
 
-  @Test func `The result of a search does not depend on the number of threads`() async throws {
+  @Test func `A search finds the same with any number of threads`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("faces.mov")
     try await FaceImages().writeMovie(path, of: "2008_001009", count: 12, step: 2)

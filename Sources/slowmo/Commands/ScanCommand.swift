@@ -147,17 +147,19 @@ struct ScanCommand: ParsableCommand, Verb {
       self, width: track.width, height: track.height, notes: asset.notes)
     let progress = ProgressReporter(writing.progress)
     progress.start(file: source)
+    var (examined, searched): (Int64, Int64) = (0, 0)
     // After an interruption, the frames that are already searched are still reported.
     while let frame = try reader.next(isCancelled: { Interrupt.isRequested }) {
       try report.add(frame.objects)
-      report.examinedCount += 1
-      if frame.isSearched { report.searchedCount += 1 }
+      examined += 1
+      if frame.isSearched { searched += 1 }
       progress.update(
         ProgressReporter.State(
-          frame: report.examinedCount, totalFrames: Int64(indices.count),
+          frame: examined, totalFrames: Int64(indices.count),
           seconds: try track.frames.time(ofFrame: Int64(frame.index)).doubleValue))
     }
     progress.end(file: nil)
+    report.count(examined: examined, searched: searched)
     try report.finish(frameCount: Int64(indices.count))
     return Interrupt.isRequested ? Interrupt.status : .done
   }
@@ -213,8 +215,7 @@ struct ScanCommand: ParsableCommand, Verb {
     session.stopRunning()
     while search.isBusy { usleep(1_000) }
     try report.add(taking: found)
-    report.examinedCount = search.examinedCount
-    report.searchedCount = search.searchedCount
+    report.count(examined: search.examinedCount, searched: search.searchedCount)
     let problem = hasEnded && !Interrupt.isRequested ? failure.waitForEnd() : nil
     try report.finish(frameCount: search.offeredCount)
     // The document was already printed, so the error is printed as a line of text.

@@ -14,10 +14,7 @@ final class ScanReport {
   private var overlays: [String] = []
   private var start: MediaTime?
   private let notes: [String]
-  /// The number of frames that were searched, some of them only around known objects.
-  var examinedCount: Int64 = 0
-  /// The number of frames that were searched as a whole.
-  var searchedCount: Int64 = 0
+  private var (examinedCount, searchedCount): (Int64, Int64) = (0, 0)
 
   init(_ command: ScanCommand, width: Int, height: Int, notes: [String] = []) {
     (self.command, self.notes) = (command, notes)
@@ -64,6 +61,11 @@ final class ScanReport {
     try Files.refuseExisting(path, overwrites: command.writing.overwrite)
     try Files.write(path, Data(svg.utf8), overwrites: command.writing.overwrite)
     overlays.append(path)
+  }
+
+  /// Sets the counts of the frames that were searched, and of those that were searched as a whole.
+  func count(examined: Int64, searched: Int64) {
+    (examinedCount, searchedCount) = (examined, searched)
   }
 
   /// Prints the document, or how many frames were searched if these are not all.
