@@ -146,7 +146,8 @@ public final class CodeReader: Sendable {
     func shows(_ frame: MediaFrame) -> Bool {
       guard let luma = LumaImage(frame) else { return false }
       return withExtendedLifetime(frame) {
-        read(luma, code.type, isRotated: true).contains { $0.key == code.key }
+        // The second read may use as few rows as the first.
+        single[code.type]?[true]?.read(luma).contains { $0.key == code.key } ?? false
       }
     }
     if let upright = image.upright(code), shows(upright) { return true }

@@ -14,18 +14,20 @@ struct DecodedFrame: Sendable {
   let luma: LumaImage
   let time: MediaTime
   let duration: MediaTime
-  /// Whether the luma is that of the frame before.
-  let isRepeated: Bool
+  /// The part in which the luma differs from that of the frame before; nil for the first frame.
+  let changedArea: PixelRect?
   /// The frame to which the memory of `luma` belongs.
   let owner: MediaFrame
 
+  /// Whether the luma is that of the frame before.
+  var isRepeated: Bool { changedArea?.isEmpty ?? false }
   var microseconds: Int64 { time.wholeNanoseconds / 1_000 }
 }
 
 /// The search of one whole frame, which does not depend on the searches of other frames.
 struct FrameSearch: Sendable {
-  /// Whether codes are searched for.
-  var findsCodes: Bool
+  /// The part of the frame in which codes are searched for; nil for none.
+  var codeArea: PixelRect?
   /// The searches for faces.
   var facePasses: [FaceReader.Pass]
 
@@ -33,6 +35,8 @@ struct FrameSearch: Sendable {
   struct Found: Sendable {
     var codes: [DetectedCode]?
     var faces: [DetectedFace]?
+    /// The processor time of the search in microseconds.
+    var used: Int64 = 0
   }
 }
 
@@ -117,16 +121,20 @@ final class FrameSearchPool: Sendable {
       }
       guard let (frame, search) = job else { return }
       let luma = frame.luma
-      let found = withExtendedLifetime(frame) {
+      let start = ProcessorBudget.threadMicroseconds()
+      var found = withExtendedLifetime(frame) {
         FrameSearch.Found(
-          codes: search.findsCodes ? codes?.readTwice(luma) : nil,
+          codes: search.codeArea.flatMap { area in
+            codes.map { codes in luma.search(area) { codes.readTwice($0) } }
+          },
           faces: search.facePasses.isEmpty
             ? nil
             : faces.map { faces in
               DetectedFace.distinct(search.facePasses.flatMap { faces.find(in: luma, $0) })
             })
       }
-      state.withLock { $0.results[frame.index] = found }
+      found.used = ProcessorBudget.threadMicroseconds() - start
+      state.withLock { [found] in $0.results[frame.index] = found }
       done.signal()
     }
   }

@@ -51,14 +51,26 @@ extension LumaImage {
       bytesPerRow: frame.bytesPerRow(0), bytesPerPixel: layout.bytesPerPixel)
   }
 
-  /// Whether another image has the same pixels.
-  func hasSamePixels(as other: LumaImage) -> Bool {
+  /// The smallest rectangle with all pixels that differ from those of another image; the whole image
+  /// if the other one has another size.
+  func area(changedSince other: LumaImage) -> PixelRect {
     guard (width, height) == (other.width, other.height), bytesPerPixel == other.bytesPerPixel
-    else { return false }
+    else { return area }
     let count = (width - 1) * bytesPerPixel + 1
-    return (0..<height).allSatisfy { row in
-      memcmp(base + row * bytesPerRow, other.base + row * other.bytesPerRow, count) == 0
+    var (left, right, top, bottom) = (width, -1, height, -1)
+    for row in 0..<height {
+      let (line, before) = (base + row * bytesPerRow, other.base + row * other.bytesPerRow)
+      guard memcmp(line, before, count) != 0 else { continue }
+      (top, bottom) = (min(top, row), row)
+      func isSame(_ column: Int) -> Bool {
+        line[column * bytesPerPixel] == before[column * bytesPerPixel]
+      }
+      left = (0..<left).first { !isSame($0) } ?? left
+      right = (right + 1..<width).last { !isSame($0) } ?? right
     }
+    return PixelRect(
+      x: min(left, width), y: min(top, height), width: max(0, right - left + 1),
+      height: max(0, bottom - top + 1))
   }
 
   /// Returns a copy as a gray frame, or nil if memory is exhausted.

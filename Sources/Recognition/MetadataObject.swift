@@ -52,7 +52,9 @@ public struct MetadataObject: Hashable, Sendable {
   /// The rotation of a face about its vertical axis in degrees, positive to the right of the image;
   /// nil if it is not known.
   ///
-  /// Always nil in this version, because the detector does not measure it.
+  /// The value is -45, 0 or 45, as AVFoundation rounds it. At least nine of ten faces with
+  /// more than 20 degrees have the value of their side. A face with 10 to 20 degrees may have any of
+  /// these values or none. Nil with a ``FaceModel`` that is not dlib's own detector.
   public let yawAngle: Double?
 
   /// Returns the object with its bounds, corners and roll in the coordinates of a view.
@@ -66,7 +68,8 @@ public struct MetadataObject: Hashable, Sendable {
       type: type, time: time, duration: duration,
       corners: corners.map(geometry.viewPoint(fromDevicePoint:)), stringValue: stringValue,
       rawBytes: rawBytes, faceID: faceID,
-      rollAngle: rollAngle.map { Self.transformed($0, by: geometry) }, yawAngle: yawAngle)
+      rollAngle: rollAngle.map { Self.transformed($0, by: geometry) },
+      yawAngle: yawAngle.map { geometry.isMirrored ? 0 - $0 : $0 })
   }
 
   /// Returns a clockwise rotation in degrees as it appears in a view, which may rotate or mirror

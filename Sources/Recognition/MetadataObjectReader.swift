@@ -15,13 +15,13 @@ public import OvercrankMediaCore
 ///
 /// A file has no deadline: each frame is searched, on as many threads as the machine has processors.
 /// The result does not depend on their number. Codes are searched for in each frame. New faces are
-/// searched for in every eighth frame and after a change of scene, and each face is followed from
+/// searched for in every twelfth frame and after a change of scene, and each face is followed from
 /// there in both directions. A movie of one frame is searched like an image by ``CodeReader`` and
 /// ``FaceReader``.
 ///
 /// Objects of a frame are known a few frames later, because an object is also searched for in the
 /// frames before the one that showed it first. In asynchronous code, use
-/// `Asset.metadataObjects(of:requiredAgreement:faceModel:frames:maximumPassRate:)`. Use a reader on
+/// `Asset.metadataObjects(of:requiredAgreement:faceModel:frames:maximumPassRate:maximumProcessorShare:)`. Use a reader on
 /// one thread at a time.
 public struct MetadataObjectReader: ~Copyable {
   private let search: MovieObjectSearch
@@ -39,18 +39,21 @@ public struct MetadataObjectReader: ~Copyable {
   ///   - frames: The frames to search, counted from 0; all by default.
   ///   - maximumPassRate: The greatest number of frames per second of the movie that are searched as a
   ///     whole. The other frames are searched only around known objects. By default, all are searched.
+  ///   - maximumProcessorShare: The greatest fraction of a processor that the search may use, up to 1. The
+  ///     calling thread sleeps to stay below it. By default, all processors are used.
   /// - Throws: `MediaError` with `.metadataTypeUnavailable`; `.missingComponent` if the library for a
   ///   type is not installed; `.outsideSource` for frames that the movie does not have; `.outOfMemory`;
   ///   or as `FrameReader` does.
   public init(
     _ asset: Asset, types: [MetadataObjectType] = MetadataObjectType.codes,
     requiredAgreement: Int? = nil, faceModel: FaceModel? = nil, frames: Range<Int>? = nil,
-    maximumPassRate: FrameRate? = nil
+    maximumPassRate: FrameRate? = nil, maximumProcessorShare: Double? = nil
   ) throws(MediaError) {
     search = try MovieObjectSearch(
       asset, ObjectReaders(types, faceModel: faceModel),
       .init(
-        requiredAgreement: requiredAgreement, frames: frames, maximumPassRate: maximumPassRate))
+        requiredAgreement: requiredAgreement, frames: frames, maximumPassRate: maximumPassRate,
+        maximumProcessorShare: maximumProcessorShare))
   }
 
   init(searching search: MovieObjectSearch) { self.search = search }
@@ -116,16 +119,20 @@ extension Asset {
   ///   - frames: The frames to search, counted from 0; all by default.
   ///   - maximumPassRate: The greatest number of frames per second of the movie that are searched as a
   ///     whole; all by default.
+  ///   - maximumProcessorShare: The greatest fraction of a processor that the search may use, up to 1; all
+  ///     processors by default.
   /// - Returns: Each frame with its objects, also if it has none. Each iterator is used by one task at
   ///   a time.
   public func metadataObjects(
     of types: [MetadataObjectType] = MetadataObjectType.codes, requiredAgreement: Int? = nil,
-    faceModel: FaceModel? = nil, frames: Range<Int>? = nil, maximumPassRate: FrameRate? = nil
+    faceModel: FaceModel? = nil, frames: Range<Int>? = nil, maximumPassRate: FrameRate? = nil,
+    maximumProcessorShare: Double? = nil
   ) -> some AsyncSequence<MetadataObjectFrame, MediaError> & Sendable {
     MovieObjectSequence(
       asset: self, types: types, faceModel: faceModel,
       limits: .init(
-        requiredAgreement: requiredAgreement, frames: frames, maximumPassRate: maximumPassRate))
+        requiredAgreement: requiredAgreement, frames: frames, maximumPassRate: maximumPassRate,
+        maximumProcessorShare: maximumProcessorShare))
   }
 }
 

@@ -32,6 +32,8 @@ public final class MetadataOutput: FrameOutput {
   /// The rectangle of a whole frame, in device coordinates.
   static let wholeFrame = Rect(x: 0, y: 0, width: 1, height: 1)
 
+  /// The default of ``maximumProcessorShare``.
+  static let usualProcessorShare = 0.2
   /// The default of ``maximumPassRate``.
   static let usualPassRate = FrameRate(12)
 
@@ -148,10 +150,11 @@ public final class MetadataOutput: FrameOutput {
 
   /// The greatest fraction of a processor that the search may use, above 0 and up to 1.
   ///
-  /// Default: 0.2. The thread sleeps between frames to stay below this limit. Frames of a source
-  /// that waits for its consumers are searched without sleeping.
+  /// Default: 0.2. The thread sleeps between frames to stay below this limit, and ``ledger`` counts
+  /// the frames that are skipped meanwhile. Unless this property is set, frames of a source that waits
+  /// for its consumers are searched without sleeping.
   public var maximumProcessorShare: Double {
-    get { worker.settings.withLock { $0.share } }
+    get { worker.settings.withLock { $0.share } ?? Self.usualProcessorShare }
     set { worker.settings.withLock { $0.share = max(0.01, min(1, newValue)) } }
   }
 

@@ -17,7 +17,9 @@ final class MetadataWorker: Sendable {
     var readers: ObjectReaders?
     var rectOfInterest = MetadataOutput.wholeFrame
     var agreement = 2
-    var share = 0.2
+    /// The greatest share of a processor; nil for the usual one, which does not limit a source that
+    /// waits.
+    var share: Double?
     var passRate = MetadataOutput.usualPassRate
     /// A number that increases with each change of the settings that discards the followed objects.
     var version = 0
@@ -79,7 +81,8 @@ final class MetadataWorker: Sendable {
         return
       }
       guard let sink = currentSink else { continue }
-      if !sink.isWaitedFor { search.rest(settings.withLock { $0.share }) }
+      let share = settings.withLock { $0.share }
+      search.rest(share ?? (sink.isWaitedFor ? 1 : MetadataOutput.usualProcessorShare))
       _ = sink.withNext { waiting, bytes in
         search.begin()
         let settings = settings.withLock { $0 }

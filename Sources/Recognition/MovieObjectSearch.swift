@@ -3,6 +3,7 @@
 import OvercrankAssets
 import OvercrankCapture
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankRaster
 
@@ -20,7 +21,9 @@ final class MovieObjectSearch {
     var frames: Range<Int>?
     /// The greatest number of frames per second that are searched as a whole; nil for all.
     var maximumPassRate: FrameRate?
-    /// The number of threads; nil for one for each processor.
+    /// The greatest fraction of a processor, up to 1; nil for no limit.
+    var maximumProcessorShare: Double?
+    /// The number of threads; nil for one for each processor, or one if the fraction is limited.
     var threadCount: Int?
   }
 
@@ -41,6 +44,7 @@ final class MovieObjectSearch {
   private var waiting: [(frame: DecodedFrame, plan: MovieSchedule.Plan)] = []
   private var lastDecoded: DecodedFrame?
   private var decodedIndex: Int
+  private var budget: ProcessorBudget
   private var failure: MediaError?
   private var isFinished = false
 
@@ -59,8 +63,13 @@ final class MovieObjectSearch {
         .outsideSource, "\(asset.path) has no frames \(chosen.lowerBound) to \(chosen.upperBound)",
         recovery: "choose from its \(track.frameCount) frames, counted from 0")
     }
-    let reader = try FrameReader(asset)
-    pool = try FrameSearchPool(readers, threadCount: limits.threadCount)
+    let isLimited = limits.maximumProcessorShare != nil
+    // The time of further threads of the decoder would not be counted.
+    let reader = try FrameReader(asset, wanted: nil, threadCount: isLimited ? 1 : 0)
+    pool = try FrameSearchPool(readers, threadCount: limits.threadCount ?? (isLimited ? 1 : nil))
+    // The threads overlap, so that a whole processor is also a limit.
+    let share = limits.maximumProcessorShare.map { max(0.01, min(0.99, $0)) }
+    budget = ProcessorBudget(share: share ?? 1)
     self.reader = consume reader
     (self.readers, self.limits) = (readers, limits)
     frames = track.frames
@@ -95,8 +104,13 @@ final class MovieObjectSearch {
       }
       if frameCount == 1 { return try onlyFrame() }
       if isCancelled() { decodedIndex = end }
+      let start = (MonotonicClock.microseconds(), ProcessorBudget.threadMicroseconds())
       decode()
-      follow()
+      let used = follow() + ProcessorBudget.threadMicroseconds() - start.1
+      budget.spend(from: start.0, used: used)
+      let now = MonotonicClock.microseconds()
+      let rest = budget.rest(at: now)
+      if rest > 0, !isCancelled() { MonotonicClock.sleep(untilMicroseconds: now + rest) }
     }
   }
 
@@ -146,20 +160,27 @@ final class MovieObjectSearch {
       return DecodedFrame(
         index: index, luma: luma, time: time,
         duration: MediaTime(exactly: end.seconds - time.seconds) ?? .zero,
-        isRepeated: lastDecoded.map { $0.luma.hasSamePixels(as: luma) } ?? false, owner: owner)
+        changedArea: lastDecoded.map { luma.area(changedSince: $0.luma) }, owner: owner)
     } catch { throw MediaError(reading: error) }
   }
 
   /// Follows the objects into the next frame.
-  private func follow() {
+  ///
+  /// - Returns: The processor time of the thread that searched the frame, in microseconds.
+  private func follow() -> Int64 {
     guard !waiting.isEmpty else {
       isFinished = true
       for objects in tracker.finish() { confirm(objects) }
-      return
+      return 0
     }
     let (frame, plan) = waiting.removeFirst()
     let found = plan.search == nil ? FrameSearch.Found() : pool.found(inFrame: frame.index)
-    if let oldest = tracker.add(frame, found, isSearched: plan.isSearched) { confirm(oldest) }
+    // A search of a part of the frame finds nothing in the other parts, which have not changed.
+    let isPart = plan.search?.codeArea.map { $0 != frame.luma.area } ?? false
+    let oldest = tracker.add(
+      frame, found, isSearched: plan.isSearched, unchangedOutside: isPart ? frame.changedArea : nil)
+    if let oldest { confirm(oldest) }
+    return found.used
   }
 
   /// Counts the texts of a frame that was followed in both directions.
@@ -186,6 +207,8 @@ struct MovieSchedule {
   ///
   /// Between these frames, faces are followed in both directions.
   static let faceInterval = MovieTracker.window
+  /// The greatest number of consecutive frames in which only the changed part is searched for codes.
+  private static let partInterval = MovieTracker.window
   /// The repeating sequence of searches for faces.
   static let facePasses: [[FaceReader.Pass]] = [
     [.init(effort: .fine), .init(effort: .quick, degrees: FaceReader.tilt)],
@@ -195,6 +218,7 @@ struct MovieSchedule {
   /// shows another scene.
   static let sceneChange = 30
 
+  private var framesSinceWhole = 0
   private let findsCodes: Bool
   private let findsFaces: Bool
   private let rate: FrameRate?
@@ -212,20 +236,39 @@ struct MovieSchedule {
   /// Plans the search of the next frame.
   mutating func plan(for frame: DecodedFrame) -> Plan {
     let isDue = isDue(at: frame.time)
+    let hadCodes = hasCodes
     if !frame.isRepeated { (hasCodes, hasFaces) = (false, false) }
-    let findsCodes = isDue && findsCodes && !hasCodes
+    let codeArea = isDue && findsCodes && !hasCodes ? codeArea(of: frame, hadCodes) : nil
     var facePasses: [FaceReader.Pass] = []
     if findsFaces, isDueForFaces(frame, isDue), !hasFaces {
       facePasses = Self.facePasses[facePassCount % Self.facePasses.count]
       facePassCount += 1
       framesSinceFaces = 0
     }
-    hasCodes = hasCodes || findsCodes
+    hasCodes = hasCodes || codeArea != nil
     hasFaces = hasFaces || !facePasses.isEmpty
-    let isNeeded = findsCodes || !facePasses.isEmpty
+    let isNeeded = codeArea != nil || !facePasses.isEmpty
     return Plan(
-      search: isNeeded ? FrameSearch(findsCodes: findsCodes, facePasses: facePasses) : nil,
+      search: isNeeded ? FrameSearch(codeArea: codeArea, facePasses: facePasses) : nil,
       isSearched: isDue)
+  }
+
+  /// The part of a frame in which codes are searched for: the changed part with a wide margin, if the
+  /// codes of the frame before are known and the part is small; else the whole frame.
+  private mutating func codeArea(of frame: DecodedFrame, _ hadCodes: Bool) -> PixelRect {
+    framesSinceWhole += 1
+    if let changed = frame.changedArea, hadCodes, framesSinceWhole < Self.partInterval {
+      let luma = frame.luma
+      // The code of which a part has changed reaches beyond this part.
+      let margin = max(96, luma.width / 8)
+      let area = PixelRect(
+        x: changed.x - margin, y: changed.y - margin, width: changed.width + 2 * margin,
+        height: changed.height + 2 * margin
+      ).clamped(width: luma.width, height: luma.height)
+      if 2 * area.width * area.height <= luma.width * luma.height { return area }
+    }
+    framesSinceWhole = 0
+    return frame.luma.area
   }
 
   private mutating func isDue(at time: MediaTime) -> Bool {

@@ -18,7 +18,9 @@ struct MovieFrameObjects {
 /// as the window reaches: a file can be looked at again.
 struct MovieTracker {
   /// The number of frames that are kept to be looked at again.
-  static let window = 8
+  static let window = 12
+  /// The least number of frames from one measurement of a face's rotation to the next.
+  private static let poseInterval = 8
 
   private let readers: ObjectReaders
   private var codes: CodeTracker?
@@ -28,7 +30,7 @@ struct MovieTracker {
   init(_ readers: ObjectReaders) {
     self.readers = readers
     codes = readers.codes.map { CodeTracker($0, agreement: 1) }
-    faces = readers.faces.map { FaceTracker($0) }
+    faces = readers.faces.map { FaceTracker($0, fewestPoseFrames: Self.poseInterval) }
   }
 
   /// Adds the next frame.
@@ -37,16 +39,22 @@ struct MovieTracker {
   ///   - frame: The frame.
   ///   - found: The objects that a search of the whole frame found.
   ///   - isSearched: Whether the frame counts as searched for new objects.
+  ///   - changedArea: The part outside which the codes are those of the frame before; nil if they were
+  ///     searched for in the whole frame.
   /// - Returns: The oldest kept frame, if there are more than the window has.
   mutating func add(
-    _ frame: DecodedFrame, _ found: FrameSearch.Found, isSearched: Bool
+    _ frame: DecodedFrame, _ found: FrameSearch.Found, isSearched: Bool,
+    unchangedOutside changedArea: PixelRect? = nil
   ) -> MovieFrameObjects? {
     // The same image shows the same objects.
     let same = frame.isRepeated ? kept.last : nil
     var objects = MovieFrameObjects(frame: frame, isSearched: isSearched)
     let time = frame.microseconds
-    objects.codes =
-      codes?.add(same?.codes ?? found.codes ?? [], in: frame.luma, microseconds: time) ?? []
+    var foundCodes = same?.codes ?? found.codes ?? []
+    if let changedArea, let before = kept.last {
+      foundCodes += before.codes.filter { !$0.searchArea().overlaps(changedArea) }
+    }
+    objects.codes = codes?.add(foundCodes, in: frame.luma, microseconds: time) ?? []
     let known = (same?.faces ?? []).map(\.face)
     objects.faces =
       faces?.add(
@@ -95,8 +103,16 @@ struct MovieTracker {
         !known.contains(where: { $0.face.isSame(as: same) || $0.id == face.id })
       else { return }
       kept[index].faces = TrackedFace.largest(
-        known + [TrackedFace(id: face.id, face: same, roll: face.roll)])
+        known + [TrackedFace(id: face.id, face: same, pose: face.pose)])
       expected = same
     }
+  }
+}
+
+extension PixelRect {
+  /// Whether two rectangles have a pixel in common.
+  fileprivate func overlaps(_ other: PixelRect) -> Bool {
+    x < other.x + other.width && other.x < x + width && y < other.y + other.height
+      && other.y < y + height
   }
 }

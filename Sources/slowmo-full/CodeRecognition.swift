@@ -15,7 +15,8 @@ struct CodeRecognition: ObjectRecognition {
       MetadataObjectReader(
         asset, types: Self.types(selection.types), requiredAgreement: selection.agreement,
         faceModel: Self.model(selection), frames: frames,
-        maximumPassRate: selection.maximumPassRate))
+        maximumPassRate: selection.maximumPassRate,
+        maximumProcessorShare: selection.processorShare))
   }
 
   func search(
@@ -26,6 +27,7 @@ struct CodeRecognition: ObjectRecognition {
       session: session, types: Self.types(selection.types), faceModel: Self.model(selection))
     if let agreement = selection.agreement { output.requiredAgreement = agreement }
     if let rate = selection.maximumPassRate { output.maximumPassRate = rate }
+    if let share = selection.processorShare { output.maximumProcessorShare = share }
     output.setMetadataObjectsHandler { frame in
       handler(frame.objects.map { RecognizedObject($0, of: frame) })
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankAssets
+import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankRaster
 import TestSupport
 import Testing
 
@@ -116,6 +118,39 @@ struct MovieSearchTests {
     #expect(rest > 0 && rest <= 11)
     #expect(throws: MediaError.self) {
       _ = try MetadataObjectReader(Asset(path: path), frames: 3..<13)
+    }
+  }
+
+  @Test func `Only the changed part of a frame is searched again`() throws {
+    let (width, height) = (640, 360)
+    let first = [UInt8](repeating: 90, count: width * height)
+    var second = first
+    second[20 * width + 300] = 91
+    second[45 * width + 330] = 91
+    try first.withLuma(width: width, height: height) { first in
+      try second.withLuma(width: width, height: height) { second in
+        let area = second.area(changedSince: first)
+        #expect(area == PixelRect(x: 300, y: 20, width: 31, height: 26))
+        #expect(first.area(changedSince: first).isEmpty)
+        let owner = try MediaFrame.video(width: 2, height: 2, pixelFormat: .gray8)
+        var schedule = MovieSchedule(findsCodes: true, findsFaces: false, rate: nil)
+        func plan(_ index: Int, _ changed: PixelRect?) throws -> MovieSchedule.Plan {
+          schedule.plan(
+            for: DecodedFrame(
+              index: index, luma: second, time: MediaTime(Int64(index), over: 240),
+              duration: MediaTime(1, over: 240), changedArea: changed, owner: owner))
+        }
+        #expect(try plan(0, nil).search?.codeArea == second.area)
+        // The same image is not searched again, and yet its objects are known.
+        let same = try plan(1, PixelRect(x: 0, y: 0, width: 0, height: 0))
+        #expect(same.search == nil && same.isSearched)
+        #expect(
+          try plan(2, area).search?.codeArea == PixelRect(x: 204, y: 0, width: 223, height: 142))
+        #expect(try plan(3, second.area).search?.codeArea == second.area)
+        // Now and then, the whole frame is searched anyway.
+        let parts = try (4..<40).filter { try plan($0, area).search?.codeArea == second.area }
+        #expect(parts == [15, 27, 39])
+      }
     }
   }
 }

@@ -34,7 +34,7 @@ struct ScanCommand: ParsableCommand, Verb {
       1), and face_id.
 
       A file has no deadline: each of its frames is searched, on all processors. New faces are
-      searched for in every eighth frame and after a change of scene, and followed from there in
+      searched for in every twelfth frame and after a change of scene, and followed from there in
       both directions. --passes bounds the frames per second that are searched as a whole; the
       others are searched only around known objects. For a camera, this is 12 by default.
 
@@ -44,9 +44,13 @@ struct ScanCommand: ParsableCommand, Verb {
       else 2. A movie of one frame is searched with more effort.
 
       At most 10 faces of a frame are printed, the largest first. A face keeps its face_id from
-      frame to frame. roll_degrees is its rotation, clockwise. yaw_degrees is null, because it is
-      not measured. --face-model names another detector: a file that dlib wrote, such as
+      frame to frame. roll_degrees is its rotation, clockwise. yaw_degrees is 45 for a face that is
+      turned to the right of the image, -45 for one to the left, 0 for one that looks at the camera,
+      and null if that is not clear. --face-model names another detector: a file that dlib wrote, such as
       train_simple_object_detector of its Python module.
+
+      --processor-share 25% bounds the processor time of the search. A file then takes longer, and of a
+      camera fewer frames are searched.
 
       Frames of a camera that arrive during a search are not searched. The document of --json has
       the number of all frames (frame_count), of those that were looked at (examined_count), and of
@@ -81,6 +85,13 @@ struct ScanCommand: ParsableCommand, Verb {
       valueName: "rate"),
     transform: FrameRate.init(parsing:))
   var passes: FrameRate?
+
+  @Option(
+    help: ArgumentHelp(
+      "Use at most this share of one processor. Default: 20% for a camera, no limit for a file.",
+      valueName: "percent"),
+    transform: shareOfProcessor)
+  var processorShare: Double?
 
   @Option(
     help: "The mode of a device, as [WxH][@rate][/fourcc]; the fastest match is used.",
@@ -122,7 +133,7 @@ struct ScanCommand: ParsableCommand, Verb {
   private var selection: ObjectSelection {
     ObjectSelection(
       types: types?.names ?? [], agreement: agreement, maximumPassRate: passes,
-      faceModel: faces.faceModel)
+      processorShare: processorShare, faceModel: faces.faceModel)
   }
 
   var endsAtOnce: Bool { !isDevice }

@@ -11,6 +11,8 @@ package struct ObjectSelection: Sendable {
   package var agreement: Int?
   /// The greatest number of frames per second that are searched as a whole; nil for the default.
   package var maximumPassRate: FrameRate?
+  /// The greatest fraction of a processor that the search may use, up to 1; nil for the default.
+  package var processorShare: Double?
   /// The path of a face detector that was trained with dlib; nil for dlib's own detector.
   package var faceModel: String?
 }
