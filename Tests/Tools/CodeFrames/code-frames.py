@@ -16,7 +16,7 @@ has 3 pixels, a module of other symbols 5; small ones have 1.5 and 2, tiny ones 
     code-frames.py DIRECTORY --clip N LENGTH     the frames of a clip: N codes in turn, of eight types,
                                                  each in LENGTH frames of 640x360. They are rotated by
                                                  up to 15 degrees, and each has more blur and noise than
-                                                 the one before
+                                                 the one before. --large: of 1280x720
 
 labels.json is a list of {file, condition, codes: [{type, text, corners}]}; corners are in pixels, in
 the order upper left, upper right, lower right, lower left of the symbol itself.
@@ -329,10 +329,10 @@ def six(number, rng, noise, backgrounds):
 CLIP_TYPES = ["qr", "ean13", "datamatrix", "code128", "aztec", "code39", "pdf417", "itf"]
 
 
-def clip(directory, count, length, backgrounds):
+def clip(directory, count, length, is_large, backgrounds):
     """The frames of codes that are shown in turn, and their labels."""
     rng, noise = random.Random(5), np.random.default_rng(5)
-    width, height = WIDTH // 2, HEIGHT // 2
+    width, height = (WIDTH, HEIGHT) if is_large else (WIDTH // 2, HEIGHT // 2)
     labels = []
     for number in range(count):
         kind = CLIP_TYPES[number % len(CLIP_TYPES)]
@@ -373,12 +373,13 @@ def main():
     parser.add_argument("--noise", type=int, default=0)
     parser.add_argument("--only", nargs=2)
     parser.add_argument("--clip", nargs=2, type=int)
+    parser.add_argument("--large", action="store_true")
     parser.add_argument("--six", action="store_true")
     options = parser.parse_args()
     options.directory.mkdir(parents=True, exist_ok=True)
     backgrounds = Backgrounds(7)
     if options.clip:
-        labels = clip(options.directory, *options.clip, backgrounds)
+        labels = clip(options.directory, *options.clip, options.large, backgrounds)
         (options.directory / "labels.json").write_text(json.dumps(labels))
         return 0
     if options.only:
