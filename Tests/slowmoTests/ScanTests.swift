@@ -84,6 +84,9 @@ struct ScanTests {
     let recorded = try await slowmo(
       "record", "file:\(movie)?pace=max", "-o", take, "--metadata", "codes", "--json")
     #expect(recorded.status == 0, "\(recorded.errors)")
+    let search = try #require(try recorded.document()["metadata_search"] as? [String: Int])
+    #expect(search == ["frame_count": 24, "examined_count": 24, "searched_count": 2])
+    #expect(try await DocumentTests().misfit(recorded.output, verb: "record", scratch) == nil)
     let info = try await slowmo("info", take, "--json").document()
     let timed = try #require(info["timed_metadata"] as? [String: Any])
     #expect(timed["keys"] as? [String] == ["com.overcrank.code"])

@@ -202,7 +202,7 @@ struct RecordDocument: Encodable {
     var more = nested.container(keyedBy: PreflightKeys.self)
     try more.encodeIfPresent(preflight.freeDuration, forKey: .free)
     if let files { try container.encode(files.map(take), forKey: .files) }
-    try container.encodeIfPresent(search, forKey: .metadataSearch)
+    if let search { try container.encode(search, forKey: .metadataSearch) }
     try container.encode(limits, forKey: .limits)
     try container.encodeIfPresent(problem.map(ErrorDetails.init), forKey: .error)
   }
