@@ -4,7 +4,7 @@
 # copy of the checkout, and runs the tests that must then fail.
 #
 #   Tests/planted.sh [NAME ...]          the named mistakes, or all: frame tone clock key exit
-#                                        packet title conversion
+#                                        packet title conversion search
 #   Tests/planted.sh --check [NAME ...]  only checks that each can still be planted; builds nothing
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,10 +14,10 @@ if [[ ${1-} == --check ]]; then
   shift
 fi
 names=("$@")
-((${#names[@]})) || names=(frame tone clock key exit packet title conversion)
+((${#names[@]})) || names=(frame tone clock key exit packet title conversion search)
 copy=$PWD/.build-planted/checkout
 # Read by Package.swift: the modules of the tests below.
-export OVERCRANK_TESTS=Capture,Export,slowmo
+export OVERCRANK_TESTS=Capture,Export,Recognition,slowmo
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
@@ -59,7 +59,7 @@ if [[ ! $only_checks ]]; then
   find "$copy" -mindepth 1 -maxdepth 1 ! -name .build -exec rm -rf {} +
   git ls-files --cached --others --exclude-standard -z | xargs -0 cp -p --parents -t "$copy"
   build
-  passes 'SlowMotionTests|LevelMeterTests|SampleClockTests|DocumentTests|BadInputTests|PassthroughTests|HostileFileTests' ||
+  passes 'SlowMotionTests|LevelMeterTests|SampleClockTests|DocumentTests|BadInputTests|PassthroughTests|HostileFileTests|MovieSearchTests' ||
     { grep -A 5 'recorded an issue' "$log" >&2 && fail "the tests also fail without a mistake"; }
 fi
 for name in "${names[@]}"; do
@@ -100,6 +100,11 @@ for name in "${names[@]}"; do
       plant "a conversion that is not checked" Sources/Photos/Files/ExifMetadata.swift \
         's/let units = UInt64((abs(value) \* 36_000_000).rounded())/let units = UInt32((abs(value) * 36_000_000).rounded())/' \
         HostileFileTests 'HostileFileTests.swift'
+      ;;
+    search)
+      plant "a search that skips every second frame" Sources/Recognition/MovieObjectSearch.swift \
+        's/^    let isDue = isDue(at: frame.time)$/    let isDue = frame.index.isMultiple(of: 2)/' \
+        MovieSearchTests 'MovieSearchTests.swift'
       ;;
     *) fail "unknown mistake: $name" ;;
   esac

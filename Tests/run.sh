@@ -55,6 +55,7 @@ ln -sfn /usr/bin/python3 .build/test-programs/python3
 export PATH=$PWD/.build/test-programs:$PATH
 otio_python=$cache/python-otio/bin/python3
 av_python=$cache/python-av/bin/python3
+zxing_python=$cache/python-zxing/bin/python3
 work=$(mktemp -d)
 workers=
 trap leave EXIT
@@ -107,6 +108,8 @@ step_packages() {
   # OpenTimelineIO's own library, which reads and writes our projects.
   python_environment "${otio_python%/bin/python3}" OpenTimelineIO==0.17.0 ||
     echo "OpenTimelineIO cannot be had from here: the test that asks it is skipped" >&2
+  # The reader of codes with which ours is compared.
+  python_environment "${zxing_python%/bin/python3}" zxing-cpp==3.1.1
   mkdir -p "$compiler/bin"
   cp Tests/Tools/TestCompiler/swiftc Tests/processor-time.sh "$compiler/bin/"
   ln -sfn "$(dirname "$(readlink -f "$(command -v swiftc)")")/../lib" "$compiler/lib"
@@ -135,7 +138,7 @@ step_units() {
   Tests/Tools/ForkServer/build.sh "$work/fork-server"
   start_fork_servers "$work/fork-server" "$work/fork-servers" "$programs/slowmo" ffmpeg ffprobe
   # A few at a time: each is by itself what it is beside a thousand others, and cameras keep their pace.
-  OTIO_PYTHON=$otio_python "$programs/OvercrankPackageTests.xctest" \
+  OTIO_PYTHON=$otio_python ZXING_PYTHON=$zxing_python "$programs/OvercrankPackageTests.xctest" \
     --testing-library swift-testing --experimental-maximum-parallelization-width 12
 }
 

@@ -30,6 +30,7 @@ PLAN = [
     ("Pitch", ["short"]),
     ("Codes", ["40", "8"]),
     ("Faces", []),
+    ("MovieSearch", []),
     ("Photos", ["3"]),
     ("StartUp", ["30"]),
 ]

@@ -23,7 +23,7 @@ PAGES = [
      ["Passthrough", "ConstantRate", "Shards", "Interpolation", "Frames"]),
     ("FiguresOfAudio", "Figures of audio", "audio at other speeds", ["Pitch"]),
     ("FiguresOfPlayback", "Figures of playback", "playback and recognition",
-     ["Playback", "Codes", "Faces"]),
+     ["Playback", "Codes", "Faces", "MovieSearch"]),
 ]
 
 

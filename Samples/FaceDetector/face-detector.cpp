@@ -41,6 +41,8 @@ struct overcrank_face_detector {
   Scanner scanner;
   dlib::test_box_overlap overlaps;
   std::vector<View> views;
+  /// Whether the views are those of dlib's own detector.
+  bool isOwn = false;
   dlib::array2d<unsigned char> image;
 
   void add(const Weights &weights) {
@@ -136,15 +138,36 @@ std::vector<Sample> samples(size_t size, size_t scaled) {
   return all;
 }
 
+/// dlib's own detector.
+dlib::frontal_face_detector frontal() {
+  std::istringstream model(std::string(overcrank_frontal, overcrank_frontal_end));
+  dlib::frontal_face_detector trained;
+  dlib::deserialize(trained, model);
+  return trained;
+}
+
+/// Whether a model has the weights of dlib's own detector, as a file that was written from it does.
+bool isFrontal(const overcrank_face_model &model) {
+  const auto trained = frontal();
+  if (trained.num_detectors() != model.view_count) return false;
+  for (size_t i = 0; i < model.view_count; i++) {
+    const auto &weights = trained.get_w(static_cast<unsigned long>(i));
+    if (static_cast<size_t>(weights.size()) != model.weight_count) return false;
+    if (!std::equal(weights.begin(), weights.end(), model.weights + i * model.weight_count)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 overcrank_face_detector *create(void) {
   try {
-    std::istringstream model(std::string(overcrank_frontal, overcrank_frontal_end));
-    dlib::frontal_face_detector trained;
-    dlib::deserialize(trained, model);
+    const auto trained = frontal();
     auto detector = std::make_unique<overcrank_face_detector>();
     detector->scanner.copy_configuration(trained.get_scanner());
     detector->overlaps = trained.get_overlap_tester();
     for (unsigned long i = 0; i < trained.num_detectors(); i++) detector->add(trained.get_w(i));
+    detector->isOwn = true;
     return detector.release();
   } catch (...) {
     return nullptr;
@@ -172,6 +195,7 @@ overcrank_face_detector *create_with(
       std::copy_n(model->weights + i * count, count, weights.begin());
       detector->add(weights);
     }
+    detector->isOwn = isFrontal(*model);
     return detector.release();
   } catch (...) {
     return nullptr;
@@ -234,42 +258,62 @@ int find(
   }
 }
 
-int find_in(
-    overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
-    size_t row, size_t step, const overcrank_face_part *part, int front_only, double threshold,
-    overcrank_face *faces, size_t capacity) {
+/// Whether a part can be drawn: 1, 0 if it is too small to contain a face, or -1 if it is invalid.
+int check(
+    const overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
+    const overcrank_face_part *part) {
   const size_t largest = 1 << 14;
   if (!detector || !pixels || !part || !(part->scale > 0) || width == 0 || height == 0) return -1;
   if (!std::isfinite(part->x + part->y + part->angle)) return -1;
   if (part->width > largest || part->height > largest) return -1;
   if (part->width < detector->side() / 2 || part->height < detector->side() / 2) return 0;
+  return 1;
+}
+
+/// Draws a part of an image into the image of the detector.
+void draw(
+    overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
+    size_t row, size_t step, const overcrank_face_part *part) {
+  auto &image = detector->image;
+  image.set_size(static_cast<long>(part->height), static_cast<long>(part->width));
+  // A step to the right in the part, in pixels of the image.
+  const double across = std::cos(part->angle) / part->scale;
+  const double down = std::sin(part->angle) / part->scale;
+  const double middleX = static_cast<double>(part->width) / 2;
+  const double middleY = static_cast<double>(part->height) / 2;
+  const double lastX = static_cast<double>(width - 1), lastY = static_cast<double>(height - 1);
+  for (size_t v = 0; v < part->height; v++) {
+    unsigned char *line = &image[static_cast<long>(v)][0];
+    const double dv = static_cast<double>(v) + 0.5 - middleY;
+    for (size_t u = 0; u < part->width; u++) {
+      const double du = static_cast<double>(u) + 0.5 - middleX;
+      const double x = std::clamp(part->x + across * du - down * dv - 0.5, 0.0, lastX);
+      const double y = std::clamp(part->y + down * du + across * dv - 0.5, 0.0, lastY);
+      const size_t left = static_cast<size_t>(x), top = static_cast<size_t>(y);
+      const size_t right = std::min(left + 1, width - 1) * step;
+      const uint8_t *upper = pixels + top * row;
+      const uint8_t *lower = pixels + std::min(top + 1, height - 1) * row;
+      const int byX = static_cast<int>((x - static_cast<double>(left)) * 256);
+      const int byY = static_cast<int>((y - static_cast<double>(top)) * 256);
+      const int above = upper[left * step] * (256 - byX) + upper[right] * byX;
+      const int below = lower[left * step] * (256 - byX) + lower[right] * byX;
+      line[u] = static_cast<unsigned char>((above * (256 - byY) + below * byY + (1 << 15)) >> 16);
+    }
+  }
+}
+
+int find_in(
+    overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
+    size_t row, size_t step, const overcrank_face_part *part, int front_only, double threshold,
+    overcrank_face *faces, size_t capacity) {
+  const int usable = check(detector, pixels, width, height, part);
+  if (usable != 1) return usable;
   try {
-    auto &image = detector->image;
-    image.set_size(static_cast<long>(part->height), static_cast<long>(part->width));
-    // A step to the right in the part, in pixels of the image.
+    draw(detector, pixels, width, height, row, step, part);
     const double across = std::cos(part->angle) / part->scale;
     const double down = std::sin(part->angle) / part->scale;
     const double middleX = static_cast<double>(part->width) / 2;
     const double middleY = static_cast<double>(part->height) / 2;
-    const double lastX = static_cast<double>(width - 1), lastY = static_cast<double>(height - 1);
-    for (size_t v = 0; v < part->height; v++) {
-      unsigned char *line = &image[static_cast<long>(v)][0];
-      const double dv = static_cast<double>(v) + 0.5 - middleY;
-      for (size_t u = 0; u < part->width; u++) {
-        const double du = static_cast<double>(u) + 0.5 - middleX;
-        const double x = std::clamp(part->x + across * du - down * dv - 0.5, 0.0, lastX);
-        const double y = std::clamp(part->y + down * du + across * dv - 0.5, 0.0, lastY);
-        const size_t left = static_cast<size_t>(x), top = static_cast<size_t>(y);
-        const size_t right = std::min(left + 1, width - 1) * step;
-        const uint8_t *upper = pixels + top * row;
-        const uint8_t *lower = pixels + std::min(top + 1, height - 1) * row;
-        const int byX = static_cast<int>((x - static_cast<double>(left)) * 256);
-        const int byY = static_cast<int>((y - static_cast<double>(top)) * 256);
-        const int above = upper[left * step] * (256 - byX) + upper[right] * byX;
-        const int below = lower[left * step] * (256 - byX) + lower[right] * byX;
-        line[u] = static_cast<unsigned char>((above * (256 - byY) + below * byY + (1 << 15)) >> 16);
-      }
-    }
     const auto found = detector->detect(front_only, threshold, capacity);
     size_t count = std::min(found.size(), capacity);
     for (size_t i = 0; i < count; i++) {
@@ -287,11 +331,50 @@ int find_in(
   }
 }
 
+int views(
+    overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
+    size_t row, size_t step, const overcrank_face_part *part, double *confidences,
+    size_t capacity) {
+  const int usable = check(detector, pixels, width, height, part);
+  if (usable != 1 || !detector->isOwn) return std::min(usable, 0);
+  try {
+    draw(detector, pixels, width, height, row, step, part);
+    detector->scanner.load(detector->image);
+    std::vector<std::pair<double, dlib::rectangle>> found;
+    // No view of a face is as far below its threshold.
+    const double least = -4;
+    const double reach = static_cast<double>(detector->side()) * 3 / 8;
+    const size_t count = std::min(detector->views.size(), capacity);
+    for (size_t i = 0; i < count; i++) {
+      const auto &view = detector->views[i];
+      detector->scanner.detect(view.filters, found, view.threshold + least);
+      confidences[i] = least;
+      for (const auto &one : found) {
+        const auto &rect = one.second;
+        const double x = static_cast<double>(rect.left() + rect.right() + 1) / 2 -
+                         static_cast<double>(part->width) / 2;
+        const double y = static_cast<double>(rect.top() + rect.bottom() + 1) / 2 -
+                         static_cast<double>(part->height) / 2;
+        if (std::hypot(x, y) > reach) continue;
+        confidences[i] = std::max(confidences[i], one.first - view.threshold);
+      }
+    }
+    return static_cast<int>(count);
+  } catch (...) {
+    return -1;
+  }
+}
+
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const overcrank_face_functions *
-overcrank_face_functions_1() {
+overcrank_face_functions_2() {
   static const overcrank_face_functions functions = {
-      create, is_valid, create_with, side, destroy, find, find_in};
+      create, is_valid, create_with, side, destroy, find, find_in, views};
   return &functions;
+}
+
+extern "C" __attribute__((visibility("default"))) const overcrank_face_functions *
+overcrank_face_functions_1() {
+  return overcrank_face_functions_2();
 }

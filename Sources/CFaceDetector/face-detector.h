@@ -87,10 +87,23 @@ typedef struct overcrank_face_functions {
       overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
       size_t row, size_t step, const overcrank_face_part *part, int front_only, double threshold,
       overcrank_face *faces, size_t capacity);
+
+  /// Writes how well each view of dlib's own detector fits the face in the middle of a part: 0 is the
+  /// threshold of the view. The views are: from the front, looking to the left of the image, looking to
+  /// the right, and from the front, rotated to either side.
+  ///
+  /// The part is as for `find_in`. Returns the number of written views; 0 for a detector with another
+  /// model, whose views have other meanings; -1 for invalid arguments, and if no memory is left.
+  int (*_Nonnull views)(
+      overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
+      size_t row, size_t step, const overcrank_face_part *part, double *confidences,
+      size_t capacity);
 } overcrank_face_functions;
 
-/// The one symbol that the library exports. The number at the end of its name is the version of this
-/// header: it increases with each change that is not compatible.
+/// The functions. The number at the end of the symbol's name is the version of this header.
+const overcrank_face_functions *overcrank_face_functions_2(void);
+
+/// The symbol of programs with version 1 of this header, whose functions are the first ones of these.
 const overcrank_face_functions *overcrank_face_functions_1(void);
 
 #ifdef __cplusplus

@@ -122,6 +122,40 @@ public final class CodeReader: Sendable {
     CodeFilter.filtered(single[type]?[isRotated]?.read(image) ?? [])
   }
 
+  /// Finds the codes of an image like ``Effort/thorough``, and reads doubtful ones a second time.
+  ///
+  /// A bar code that is read in too few rows is left out by the other searches. Here it is kept if an
+  /// enlarged image shows it too.
+  func readTwice(_ image: LumaImage) -> [DetectedCode] {
+    CodeFilter.filtered(
+      readOnce(image, .thorough).map { code in
+        let fewest = CodeFilter.fewestLines[code.type, default: 0]
+        guard code.lineCount < fewest, isConfirmed(code, in: image) else { return code }
+        var code = code
+        code.lineCount = fewest
+        return code
+      })
+  }
+
+  /// Whether another image of a code shows the same code: one in which it is upright, or an enlarged
+  /// one.
+  ///
+  /// Its pixels differ from those that were read, so a code that was misread by chance is not
+  /// confirmed.
+  func isConfirmed(_ code: DetectedCode, in image: LumaImage) -> Bool {
+    func shows(_ frame: MediaFrame) -> Bool {
+      guard let luma = LumaImage(frame) else { return false }
+      return withExtendedLifetime(frame) {
+        // The second read may use as few rows as the first.
+        single[code.type]?[true]?.read(luma).contains { $0.key == code.key } ?? false
+      }
+    }
+    if let upright = image.upright(code), shows(upright) { return true }
+    let area = code.searchArea().clamped(width: image.width, height: image.height)
+    guard let frame = image.cropped(to: area)?.copied() else { return false }
+    return magnifiers.contains { $0.magnified(frame).map(shows) ?? false }
+  }
+
   private func readOnce(_ image: LumaImage, _ options: ZXingReader.Options) -> [DetectedCode] {
     readers[options]?.read(image) ?? []
   }
@@ -175,6 +209,70 @@ extension ZXingReader.Options {
   fileprivate static let thorough = ZXingReader.Options(
     triesRotation: true, triesInversion: true, triesDownscale: true)
   fileprivate static let magnified = ZXingReader.Options(triesRotation: true)
+}
+
+extension LumaImage {
+  /// Returns a part of the image, twice as large, in which a code is upright; nil if memory is
+  /// exhausted or the code has no corners.
+  ///
+  /// Pixels beyond the image are those at its edges. Along the bars, several rows are averaged, which
+  /// removes noise.
+  fileprivate func upright(_ code: DetectedCode) -> MediaFrame? {
+    guard code.corners.count == 4 else { return nil }
+    let (first, across, down) = (code.corners[0], code.corners[1], code.corners[3])
+    let (dx, dy) = (across.x - first.x, across.y - first.y)
+    let length = (dx * dx + dy * dy).squareRoot()
+    let (hx, hy) = (down.x - first.x, down.y - first.y)
+    let size = (hx * hx + hy * hy).squareRoot()
+    guard length >= 4, length < 4096, size < 4096 else { return nil }
+    let margin = 0.12 * length + 8
+    // The corners of a bar code enclose only the lines that were read.
+    let frameHeight = Int(2 * (size + (code.type.isLinear ? 20 : 2 * margin)))
+    let frameWidth = Int(2 * (length + 2 * margin))
+    guard
+      let frame = try? MediaFrame.video(
+        width: frameWidth, height: frameHeight, pixelFormat: .gray8),
+      let plane = frame.planeData(0)
+    else { return nil }
+    let (stepX, stepY) = (dx / length / 2, dy / length / 2)
+    let center = code.center
+    // The bars of PDF417 are three modules high.
+    let reach = code.type.isLinear ? 10 : code.type == .pdf417 ? 3 : 0
+    var rows: [[Int]] = []
+    var sums = [Int](repeating: 0, count: frameWidth)
+    for row in -reach..<frameHeight + reach {
+      let v = Double(row) - Double(frameHeight) / 2
+      let next = (0..<frameWidth).map { column in
+        let u = Double(column) - Double(frameWidth) / 2
+        return Int(
+          sample(x: center.x + u * stepX - v * stepY, y: center.y + u * stepY + v * stepX))
+      }
+      rows.append(next)
+      for column in 0..<frameWidth { sums[column] += next[column] }
+      guard rows.count > 2 * reach else { continue }
+      let line = plane + (row - reach) * frame.bytesPerRow(0)
+      let first = rows.removeFirst()
+      for column in 0..<frameWidth {
+        line[column] = UInt8(sums[column] / (2 * reach + 1))
+        sums[column] -= first[column]
+      }
+    }
+    return frame
+  }
+
+  /// The brightness between pixels.
+  private func sample(x: Double, y: Double) -> UInt8 {
+    let (x, y) = (max(0, min(Double(width - 1), x)), max(0, min(Double(height - 1), y)))
+    let (left, top) = (Int(x), Int(y))
+    let (right, bottom) = (min(left + 1, width - 1), min(top + 1, height - 1))
+    let (partX, partY) = (x - Double(left), y - Double(top))
+    func row(_ index: Int) -> Double {
+      let line = base + index * bytesPerRow
+      return Double(line[left * bytesPerPixel]) * (1 - partX)
+        + Double(line[right * bytesPerPixel]) * partX
+    }
+    return UInt8(row(top) * (1 - partY) + row(bottom) * partY)
+  }
 }
 
 extension MetadataObject {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
 import OvercrankRaster
 
 /// Finds codes in consecutive frames.
 ///
 /// In each frame, a known code is searched for only in a small crop around its expected position.
-/// Passes over whole frames, at most 12 a second and with alternating effort, find new codes. A
-/// text is reported once enough frames agree on it.
+/// Passes over whole frames, of bounded rate and with alternating effort, find new codes. A text is
+/// reported once enough frames agree on it.
 struct CodeTracker {
   /// A search that the tracker made in a frame; recorded for tests.
   enum Pass: Hashable {
@@ -52,12 +53,21 @@ struct CodeTracker {
   private var tracks: [Track] = []
   private var sightings: [DetectedCode.Key: Sightings] = [:]
   private var lookCount = 0
-  private var schedule = FramePasses(Self.passes, fewestFrames: Self.fewestCropFrames)
+  private var schedule: FramePasses<CodeReader.Effort>
   /// The searches that were made in the last frame, for tests.
   private(set) var passes: [Pass] = []
 
-  init(_ reader: CodeReader, agreement: Int) {
+  /// Whether the last frame was searched as a whole.
+  var didSearchWholeFrame: Bool {
+    passes.contains { if case .whole = $0 { true } else { false } }
+  }
+
+  init(_ reader: CodeReader, agreement: Int, passRate: FrameRate = MetadataOutput.usualPassRate) {
     (self.reader, self.agreement) = (reader, agreement)
+    // A rate above the usual one also holds while codes are followed.
+    let isUsual = passRate <= MetadataOutput.usualPassRate
+    schedule = FramePasses(
+      Self.passes, rate: passRate, fewestFrames: isUsual ? Self.fewestCropFrames : 0)
   }
 
   /// Finds the codes of a frame.
@@ -71,17 +81,31 @@ struct CodeTracker {
   mutating func look(
     at image: LumaImage, in area: PixelRect? = nil, microseconds: Int64
   ) -> [DetectedCode] {
-    lookCount += 1
     passes = []
     var found: [DetectedCode] = []
     if let effort = schedule.next(at: microseconds, isFollowing: !tracks.isEmpty) {
       passes.append(.whole(effort))
       found = image.search(area ?? image.area) { reader.read($0, effort) }
     }
-    found += crops(in: image, at: microseconds, besides: found)
-    found = CodeFilter.filtered(found).centered(in: area)
-    follow(found, at: microseconds)
-    return believed(found)
+    return add(found, in: image, area, microseconds: microseconds)
+  }
+
+  /// Adds the codes that a search of a whole frame found, and searches for the other followed codes.
+  ///
+  /// - Parameters:
+  ///   - found: The found codes; empty if the frame was not searched.
+  ///   - image: The luma of the frame.
+  ///   - area: The part of the frame that counts; nil for the whole frame.
+  ///   - microseconds: The time of the frame, later than that of the previous frame.
+  /// - Returns: The codes on whose text enough frames agree.
+  mutating func add(
+    _ found: [DetectedCode], in image: LumaImage, _ area: PixelRect? = nil, microseconds: Int64
+  ) -> [DetectedCode] {
+    lookCount += 1
+    var all = found + crops(in: image, at: microseconds, besides: found)
+    all = CodeFilter.filtered(all).centered(in: area)
+    follow(all, at: microseconds)
+    return believed(all)
   }
 
   /// Reads the crops around followed codes that the pass over the frame did not find.
@@ -103,20 +127,10 @@ struct CodeTracker {
     return all
   }
 
-  /// The crop in which a followed code is expected: 1.3 times the code's size, and larger if the
-  /// code moves.
+  /// The crop in which a followed code is expected.
   private func rect(of track: Track, at microseconds: Int64) -> PixelRect {
-    let edges = track.code.edges
     let (center, before) = (track.center(at: microseconds), track.code.center)
-    let (movedX, movedY) = (center.x - before.x, center.y - before.y)
-    let margin = 0.15 * track.code.size + 8
-    let (marginX, marginY) = (margin + abs(movedX) / 4, margin + abs(movedY) / 4)
-    let (left, top) = (edges.left + movedX - marginX, edges.top + movedY - marginY)
-    let width = edges.right - edges.left + 2 * marginX
-    let height = edges.bottom - edges.top + 2 * marginY
-    return PixelRect(
-      x: Int(clamping: left), y: Int(clamping: top), width: Int(clamping: width.rounded(.up)),
-      height: Int(clamping: height.rounded(.up)))
+    return track.code.searchArea(movedByX: center.x - before.x, y: center.y - before.y)
   }
 
   private func isNear(_ code: DetectedCode, _ track: Track, _ microseconds: Int64) -> Bool {
@@ -181,6 +195,21 @@ extension CodeTracker.Track {
 }
 
 extension DetectedCode {
+  /// The crop in which the code is expected after a motion in pixels.
+  ///
+  /// The margin at each side is a fraction of the code's size. More is added if the code moves.
+  func searchArea(movedByX x: Double = 0, y: Double = 0, margin: Double = 0.15) -> PixelRect {
+    let edges = edges
+    let margin = margin * size + 8
+    let (marginX, marginY) = (margin + abs(x) / 4, margin + abs(y) / 4)
+    let (left, top) = (edges.left + x - marginX, edges.top + y - marginY)
+    let width = edges.right - edges.left + 2 * marginX
+    let height = edges.bottom - edges.top + 2 * marginY
+    return PixelRect(
+      x: Int(clamping: left), y: Int(clamping: top), width: Int(clamping: width.rounded(.up)),
+      height: Int(clamping: height.rounded(.up)))
+  }
+
   /// Whether a read that only expects upright codes might miss the code.
   var isRotated: Bool {
     guard corners.count == 4 else { return false }

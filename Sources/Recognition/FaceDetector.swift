@@ -53,7 +53,7 @@ struct DetectedFace: DetectedObject, Hashable, Sendable {
 enum FaceLibrary {
   private static let loaded = Result { () throws(MediaError) in
     try RecognitionLibrary<overcrank_face_functions>(
-      .faceDetector, file: "libovercrank-faces.so.1", symbol: "overcrank_face_functions_1")
+      .faceDetector, file: "libovercrank-faces.so.1", symbol: "overcrank_face_functions_2")
   }
 
   /// Returns the functions of the library.
@@ -142,9 +142,7 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
     in image: LumaImage, _ part: Part, isFrontOnly: Bool = false, threshold: Double = 0
   ) -> [DetectedFace] {
     guard part.width > 0, part.height > 0 else { return [] }
-    var rectangle = overcrank_face_part(
-      x: part.center.x, y: part.center.y, angle: part.degrees * .pi / 180, scale: part.scale,
-      width: part.width, height: part.height)
+    var rectangle = part.rectangle
     var found = [overcrank_face](repeating: overcrank_face(), count: Self.maximumFaces)
     let count = found.withUnsafeMutableBufferPointer { found in
       library.find_in(
@@ -152,6 +150,37 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
         &rectangle, isFrontOnly ? 1 : 0, threshold, found.baseAddress, found.count)
     }
     return found.prefix(max(0, Int(count))).map { DetectedFace($0, degrees: part.degrees) }
+  }
+
+  /// How well the views of a face fit: 0 is the threshold of each view.
+  struct Views {
+    let front: Double
+    /// The view of a face that looks to the left of the image.
+    let left: Double
+    /// The view of a face that looks to the right of the image.
+    let right: Double
+  }
+
+  /// Measures how well the views of a face fit in the middle of a part of an image.
+  ///
+  /// - Returns: The views; nil for a model with other views than dlib's own, or if memory is
+  ///   exhausted.
+  func views(in image: LumaImage, _ part: Part) -> Views? {
+    guard part.width > 0, part.height > 0 else { return nil }
+    var rectangle = part.rectangle
+    var fits = [Double](repeating: 0, count: 3)
+    let count = library.views(
+      detector, image.base, image.width, image.height, image.bytesPerRow, image.bytesPerPixel,
+      &rectangle, &fits, fits.count)
+    return count < fits.count ? nil : Views(front: fits[0], left: fits[1], right: fits[2])
+  }
+}
+
+extension FaceDetector.Part {
+  fileprivate var rectangle: overcrank_face_part {
+    overcrank_face_part(
+      x: center.x, y: center.y, angle: degrees * .pi / 180, scale: scale, width: width,
+      height: height)
   }
 }
 

@@ -120,7 +120,7 @@ public final class FaceReader: Sendable {
     return faces.enumerated().map { index, face in
       TrackedFace(
         id: Int64(index) + 1, face: face.face,
-        roll: roll(of: face.face, in: image, near: face.face.degrees))
+        pose: pose(of: face.face, in: image, near: face.face.degrees))
     }
   }
 
@@ -162,7 +162,21 @@ public final class FaceReader: Sendable {
     return DetectedFace.distinct(found.centered(in: image.area))
   }
 
-  /// Measures the rotation of a face.
+  /// Measures the rotation of a face in the image and about its vertical axis.
+  ///
+  /// - Parameters:
+  ///   - face: The face.
+  ///   - image: The image.
+  ///   - degrees: The angle at which the search for the roll begins.
+  /// - Returns: The roll and the yaw; each nil if it is not clear.
+  func pose(of face: DetectedFace, in image: LumaImage, near degrees: Double) -> FacePose {
+    let roll = roll(of: face, in: image, near: degrees)
+    let part = part(around: face, roll ?? degrees, side: 180)
+    let views = detector.withLock { $0.views(in: image, part) }
+    return FacePose(roll: roll, yaw: views.flatMap(FaceYaw.estimate))
+  }
+
+  /// Measures the rotation of a face in the image.
   ///
   /// - Parameters:
   ///   - face: The face.
@@ -194,12 +208,22 @@ public final class FaceReader: Sendable {
   }
 }
 
+/// The rotation of a face.
+struct FacePose: Hashable, Sendable {
+  /// The rotation in the image in degrees clockwise; nil if unknown.
+  var roll: Double?
+  /// The rotation about the vertical axis in degrees, positive to the right of the image; nil if
+  /// unknown.
+  var yaw: Double?
+}
+
 /// A face with the id under which it is followed.
 struct TrackedFace: Hashable, Sendable {
   var id: Int64
   var face: DetectedFace
+  var pose = FacePose()
   /// The rotation of the face in degrees clockwise; nil if unknown.
-  var roll: Double?
+  var roll: Double? { pose.roll }
 
   /// Returns the largest faces in descending order, at most as many as are reported.
   static func largest(_ faces: [TrackedFace]) -> [TrackedFace] {
@@ -219,7 +243,33 @@ extension MetadataObject {
       type: .face, time: time, duration: duration,
       corners: [(left, top), (right, top), (right, bottom), (left, bottom)].map {
         Point(x: $0.0, y: $0.1)
-      }, stringValue: nil, rawBytes: [], faceID: face.id, rollAngle: face.roll)
+      }, stringValue: nil, rawBytes: [], faceID: face.id, rollAngle: face.roll,
+      yawAngle: face.pose.yaw)
+  }
+}
+
+/// Decides to which side a face is turned.
+///
+/// dlib's detector has views of faces that look to the left and to the right. The better one of them
+/// fits compared to the other, the more the face is turned.
+enum FaceYaw {
+  /// The step of the angle in degrees.
+  static let step = 45.0
+  /// The least difference between the fits of the two views of a face that looks to a side.
+  private static let sideways = 1.0
+  /// The greatest difference between these fits of a face that looks at the camera.
+  private static let straight = 0.6
+  /// The mean difference of the fits of faces that look at the camera.
+  private static let bias = -0.2
+  /// The least fit of the best view of a clear face.
+  private static let clear = -0.5
+
+  /// Returns the yaw in degrees, in steps; nil if the direction is not clear.
+  static func estimate(_ views: FaceDetector.Views) -> Double? {
+    guard max(views.front, views.left, views.right) >= clear else { return nil }
+    let difference = views.right - views.left - bias
+    if abs(difference) >= sideways { return difference > 0 ? step : -step }
+    return abs(difference) <= straight ? 0 : nil
   }
 }
 

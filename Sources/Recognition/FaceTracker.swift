@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
 import OvercrankRaster
 
 /// Finds faces in consecutive frames, and gives each face a permanent id.
 ///
 /// In each frame, a known face is searched for only in a small crop around its expected position.
-/// Passes over whole frames, at most 12 a second, find new faces. One pass in four also finds small
+/// Passes over whole frames, of bounded rate, find new faces. One pass in four also finds small
 /// faces, and two in four find tilted faces.
 struct FaceTracker {
   /// A search that the tracker made in a frame; recorded for tests.
@@ -16,11 +17,11 @@ struct FaceTracker {
     case roll
   }
 
-  /// The rotation that was measured for a face, or nil if the measurement failed, and the time of
-  /// the measurement.
-  private struct Roll {
-    var degrees: Double?
+  /// The rotation that was measured for a face, and the time of the measurement.
+  private struct Measurement {
+    var pose: FacePose
     var microseconds: Int64
+    var frame: Int
   }
 
   /// The repeating sequence of passes over whole frames.
@@ -34,12 +35,32 @@ struct FaceTracker {
   private let reader: FaceReader
   private var identities = FaceIdentities()
   /// The measured rotations by face id.
-  private var rolls: [Int64: Roll] = [:]
-  private var schedule = FramePasses(Self.passes)
+  private var measurements: [Int64: Measurement] = [:]
+  private var schedule: FramePasses<FaceReader.Pass>
+  private let fewestPoseFrames: Int
+  private var frameCount = 0
   /// The searches that were made in the last frame, for tests.
   private(set) var passes: [Pass] = []
 
-  init(_ reader: FaceReader) { self.reader = reader }
+  /// Whether the last frame was searched as a whole.
+  var didSearchWholeFrame: Bool {
+    passes.contains { if case .whole = $0 { true } else { false } }
+  }
+
+  /// Creates a tracker.
+  ///
+  /// - Parameters:
+  ///   - reader: The reader that searches.
+  ///   - passRate: The greatest number of passes over whole frames, per second.
+  ///   - fewestPoseFrames: The least number of frames from one measurement of a face's rotation to the
+  ///     next.
+  init(
+    _ reader: FaceReader, passRate: FrameRate = MetadataOutput.usualPassRate,
+    fewestPoseFrames: Int = 0
+  ) {
+    (self.reader, self.fewestPoseFrames) = (reader, fewestPoseFrames)
+    schedule = FramePasses(Self.passes, rate: passRate)
+  }
 
   /// Finds the faces of a frame.
   ///
@@ -58,20 +79,36 @@ struct FaceTracker {
       passes.append(.whole(pass))
       found = image.search(area ?? image.area) { reader.find(in: $0, pass) }
     }
+    return add(found, in: image, area, microseconds: microseconds)
+  }
+
+  /// Adds the faces that a search of a whole frame found, and searches for the other known faces.
+  ///
+  /// - Parameters:
+  ///   - found: The found faces; empty if the frame was not searched.
+  ///   - image: The luma of the frame.
+  ///   - area: The part of the frame that counts; nil for the whole frame.
+  ///   - microseconds: The time of the frame, later than that of the previous frame.
+  /// - Returns: The faces, largest first.
+  mutating func add(
+    _ found: [DetectedFace], in image: LumaImage, _ area: PixelRect? = nil, microseconds: Int64
+  ) -> [TrackedFace] {
+    var found = found
+    frameCount += 1
     for expected in identities.followed(at: microseconds)
     where !found.contains(where: expected.face.isSame) {
-      let degrees = rolls[expected.id]?.degrees ?? expected.face.degrees
+      let degrees = measurements[expected.id]?.pose.roll ?? expected.face.degrees
       passes.append(.crop(degrees))
       found += reader.find(expected.face, in: image, degrees: degrees)
     }
     found = DetectedFace.distinct(found).centered(in: area)
     let faces = TrackedFace.largest(identities.identified(found, at: microseconds))
-    rolls = rolls.filter {
+    measurements = measurements.filter {
       (0...FaceIdentities.memory).contains(microseconds - $0.value.microseconds)
     }
     return faces.map { face in
       TrackedFace(
-        id: face.id, face: face.face, roll: roll(of: face, in: image, at: microseconds))
+        id: face.id, face: face.face, pose: pose(of: face, in: image, at: microseconds))
     }
   }
 
@@ -79,16 +116,22 @@ struct FaceTracker {
   ///
   /// The rotation is measured again if the last measurement is too old. The search starts at the
   /// last rotation.
-  private mutating func roll(
+  private mutating func pose(
     of face: TrackedFace, in image: LumaImage, at microseconds: Int64
-  ) -> Double? {
-    let known = rolls[face.id]
-    if let known, microseconds - known.microseconds < Self.rollInterval { return known.degrees }
+  ) -> FacePose {
+    let known = measurements[face.id]
+    if let known,
+      microseconds - known.microseconds < Self.rollInterval
+        || frameCount - known.frame < fewestPoseFrames
+    {
+      return known.pose
+    }
     passes.append(.roll)
-    let degrees = reader.roll(
-      of: face.face, in: image, near: known?.degrees ?? face.face.degrees)
-    rolls[face.id] = Roll(degrees: degrees, microseconds: microseconds)
-    return degrees
+    let pose = reader.pose(
+      of: face.face, in: image, near: known?.pose.roll ?? face.face.degrees)
+    measurements[face.id] = Measurement(
+      pose: pose, microseconds: microseconds, frame: frameCount)
+    return pose
   }
 }
 

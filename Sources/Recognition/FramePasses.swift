@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
 import OvercrankRaster
 
 /// An object found by a search, with coordinates in pixels.
@@ -12,11 +13,10 @@ protocol DetectedObject {
 
 /// A schedule of searches of whole frames, or of a fixed part of each frame, with changing effort.
 ///
-/// At most 12 searches a second are due.
+/// The rate bounds how many searches a second are due.
 struct FramePasses<Effort> {
   /// The shortest interval between two passes, in microseconds.
-  static var interval: Int64 { 1_000_000 / 12 }
-
+  private let interval: Int64
   /// The repeating sequence of efforts of the searches.
   private let efforts: [Effort]
   /// The least number of frames between two passes while objects are followed.
@@ -25,8 +25,9 @@ struct FramePasses<Effort> {
   private var passCount = 0
   private var last: (microseconds: Int64, frame: Int)?
 
-  init(_ efforts: [Effort], fewestFrames: Int = 0) {
+  init(_ efforts: [Effort], rate: FrameRate, fewestFrames: Int = 0) {
     (self.efforts, self.fewestFrames) = (efforts, fewestFrames)
+    interval = 1_000_000 * Int64(rate.denominator) / Int64(rate.numerator)
   }
 
   /// Counts a frame, and returns the effort of the pass that is due in this frame.
@@ -41,7 +42,7 @@ struct FramePasses<Effort> {
     if let last {
       // A negative interval means that the clock was restarted.
       let elapsed = microseconds - last.microseconds
-      guard elapsed < 0 || elapsed >= Self.interval else { return nil }
+      guard elapsed < 0 || elapsed >= interval else { return nil }
       guard !isFollowing || frameCount - last.frame > fewestFrames else { return nil }
     }
     last = (microseconds, frameCount)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import OvercrankCapture
 import OvercrankLibAV
 import OvercrankMediaCore
@@ -50,6 +51,28 @@ extension LumaImage {
       bytesPerRow: frame.bytesPerRow(0), bytesPerPixel: layout.bytesPerPixel)
   }
 
+  /// The smallest rectangle with all pixels that differ from those of another image; the whole image
+  /// if the other one has another size.
+  func area(changedSince other: LumaImage) -> PixelRect {
+    guard (width, height) == (other.width, other.height), bytesPerPixel == other.bytesPerPixel
+    else { return area }
+    let count = (width - 1) * bytesPerPixel + 1
+    var (left, right, top, bottom) = (width, -1, height, -1)
+    for row in 0..<height {
+      let (line, before) = (base + row * bytesPerRow, other.base + row * other.bytesPerRow)
+      guard memcmp(line, before, count) != 0 else { continue }
+      (top, bottom) = (min(top, row), row)
+      func isSame(_ column: Int) -> Bool {
+        line[column * bytesPerPixel] == before[column * bytesPerPixel]
+      }
+      left = (0..<left).first { !isSame($0) } ?? left
+      right = (right + 1..<width).last { !isSame($0) } ?? right
+    }
+    return PixelRect(
+      x: min(left, width), y: min(top, height), width: max(0, right - left + 1),
+      height: max(0, bottom - top + 1))
+  }
+
   /// Returns a copy as a gray frame, or nil if memory is exhausted.
   func copied() -> MediaFrame? {
     guard let frame = try? MediaFrame.video(width: width, height: height, pixelFormat: .gray8),
@@ -95,14 +118,22 @@ struct LumaExtractor: ~Copyable {
   mutating func withLuma<Result>(
     of frame: MediaFrame, _ body: (LumaImage) -> Result
   ) throws(CallFailure) -> Result {
-    if let luma = LumaImage(frame) {
-      return withExtendedLifetime(frame) { body(luma) }
-    }
+    let (luma, owner) = try luma(of: frame)
+    return withExtendedLifetime(owner) { body(luma) }
+  }
+
+  /// Returns the luma of a decoded frame, and the frame to which its memory belongs.
+  ///
+  /// - Throws: `CallFailure` if the frame cannot be converted.
+  mutating func luma(
+    of frame: MediaFrame
+  ) throws(CallFailure) -> (luma: LumaImage, owner: MediaFrame) {
+    if let luma = LumaImage(frame) { return (luma, frame) }
     let gray = try converter.convert(frame)
     guard let luma = LumaImage(gray) else {
       throw CallFailure("convert", "a frame to gray", code: -22)
     }
-    return withExtendedLifetime(gray) { body(luma) }
+    return (luma, gray)
   }
 }
 

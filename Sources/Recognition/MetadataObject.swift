@@ -52,7 +52,9 @@ public struct MetadataObject: Hashable, Sendable {
   /// The rotation of a face about its vertical axis in degrees, positive to the right of the image;
   /// nil if it is not known.
   ///
-  /// Always nil in this version, because the detector does not measure it.
+  /// The value is -45, 0 or 45, as AVFoundation rounds it. At least nine of ten faces with
+  /// more than 20 degrees have the value of their side. A face with 10 to 20 degrees may have any of
+  /// these values or none. Nil with a ``FaceModel`` that is not dlib's own detector.
   public let yawAngle: Double?
 
   /// Returns the object with its bounds, corners and roll in the coordinates of a view.
@@ -66,7 +68,8 @@ public struct MetadataObject: Hashable, Sendable {
       type: type, time: time, duration: duration,
       corners: corners.map(geometry.viewPoint(fromDevicePoint:)), stringValue: stringValue,
       rawBytes: rawBytes, faceID: faceID,
-      rollAngle: rollAngle.map { Self.transformed($0, by: geometry) }, yawAngle: yawAngle)
+      rollAngle: rollAngle.map { Self.transformed($0, by: geometry) },
+      yawAngle: yawAngle.map { geometry.isMirrored ? 0 - $0 : $0 })
   }
 
   /// Returns a clockwise rotation in degrees as it appears in a view, which may rotate or mirror
@@ -98,12 +101,31 @@ public struct MetadataObject: Hashable, Sendable {
 
 /// The objects that were found in one frame.
 public struct MetadataObjectFrame: Hashable, Sendable {
-  /// The objects; empty in the first frame without objects after a frame with objects.
+  /// The objects.
+  ///
+  /// A camera's frames without objects are left out, except the first one after a frame with objects.
+  /// The frames of a movie are all reported.
   public let objects: [MetadataObject]
-  /// The time of the frame on the capture clock (`CLOCK_MONOTONIC`).
+  /// The time of the frame: on the capture clock (`CLOCK_MONOTONIC`) for a camera, in the source for
+  /// a movie.
   public let presentationTimeStamp: MediaTime
-  /// The number of frames since the first frame of the stream, according to the driver's counter.
+  /// The number of frames since the first frame of the stream, according to the driver's counter, or
+  /// since the first frame of the movie.
   public let frameIndex: Int64
-  /// The time of the first frame of the stream on the capture clock.
+  /// The time of the first frame of the stream on the capture clock; zero for a movie.
   public let streamStart: MediaTime
+  /// Whether the frame was searched for new objects, and not only around known ones.
+  ///
+  /// The rate of passes decides this: ``MetadataOutput/maximumPassRate`` for a camera. Without such
+  /// a limit, each frame of a movie is searched.
+  public let isSearched: Bool
+
+  init(
+    objects: [MetadataObject], presentationTimeStamp: MediaTime, frameIndex: Int64,
+    streamStart: MediaTime, isSearched: Bool = true
+  ) {
+    (self.objects, self.presentationTimeStamp) = (objects, presentationTimeStamp)
+    (self.frameIndex, self.streamStart) = (frameIndex, streamStart)
+    self.isSearched = isSearched
+  }
 }

@@ -9,6 +9,7 @@ struct ObjectReaders: Sendable {
   let types: [MetadataObjectType]
   let codes: CodeReader?
   let faces: FaceReader?
+  private let faceModel: FaceModel?
 
   /// All types that can be found.
   static let available = MetadataObjectType.codes + [.face]
@@ -21,10 +22,18 @@ struct ObjectReaders: Sendable {
   /// - Throws: `MediaError` with `.metadataTypeUnavailable`, `.missingComponent` or `.outOfMemory`.
   init(_ types: [MetadataObjectType], faceModel: FaceModel? = nil) throws(MediaError) {
     try MediaError.checkAvailable(types, among: Self.available)
-    self.types = types
+    (self.types, self.faceModel) = (types, faceModel)
     let codeTypes = types.filter { $0 != .face }
     codes = codeTypes.isEmpty ? nil : try CodeReader(types: codeTypes)
     faces = types.contains(.face) ? try FaceReader(model: faceModel) : nil
+  }
+
+  /// Creates another reader of faces, because a reader searches only one image at a time.
+  ///
+  /// - Returns: The reader; nil if no type needs it.
+  /// - Throws: `MediaError` with `.outOfMemory`.
+  func anotherFaceReader() throws(MediaError) -> FaceReader? {
+    faces == nil ? nil : try FaceReader(model: faceModel)
   }
 
   /// Finds the objects of a single image, without following them.
@@ -39,9 +48,16 @@ struct MetadataObjectTracker {
   private var codes: CodeTracker?
   private var faces: FaceTracker?
 
-  init(_ readers: ObjectReaders, agreement: Int) {
-    codes = readers.codes.map { CodeTracker($0, agreement: agreement) }
-    faces = readers.faces.map(FaceTracker.init)
+  init(
+    _ readers: ObjectReaders, agreement: Int, passRate: FrameRate = MetadataOutput.usualPassRate
+  ) {
+    codes = readers.codes.map { CodeTracker($0, agreement: agreement, passRate: passRate) }
+    faces = readers.faces.map { FaceTracker($0, passRate: passRate) }
+  }
+
+  /// Whether the last frame was searched as a whole for all types.
+  var didSearchWholeFrame: Bool {
+    codes?.didSearchWholeFrame != false && faces?.didSearchWholeFrame != false
   }
 
   /// Finds the objects of a frame whose center is in `area`; in the whole frame if `area` is nil.
@@ -61,11 +77,15 @@ extension MetadataObject {
     _ codes: [DetectedCode], _ faces: [TrackedFace], in image: LumaImage, _ time: MediaTime,
     _ duration: MediaTime
   ) -> [MetadataObject] {
-    codes.map {
-      MetadataObject($0, width: image.width, height: image.height, at: time, duration: duration)
-    }
-      + faces.map {
-        MetadataObject($0, width: image.width, height: image.height, at: time, duration: duration)
-      }
+    all(codes, faces, width: image.width, height: image.height, at: time, duration: duration)
+  }
+
+  /// Returns the codes of an image of a size, followed by its faces.
+  static func all(
+    _ codes: [DetectedCode], _ faces: [TrackedFace], width: Int, height: Int, at time: MediaTime,
+    duration: MediaTime
+  ) -> [MetadataObject] {
+    codes.map { MetadataObject($0, width: width, height: height, at: time, duration: duration) }
+      + faces.map { MetadataObject($0, width: width, height: height, at: time, duration: duration) }
   }
 }

@@ -32,6 +32,11 @@ public final class MetadataOutput: FrameOutput {
   /// The rectangle of a whole frame, in device coordinates.
   static let wholeFrame = Rect(x: 0, y: 0, width: 1, height: 1)
 
+  /// The default of ``maximumProcessorShare``.
+  static let usualProcessorShare = 0.2
+  /// The default of ``maximumPassRate``.
+  static let usualPassRate = FrameRate(12)
+
   /// Creates an output, to be added to a session.
   ///
   /// The output finds nothing until types are set.
@@ -129,17 +134,34 @@ public final class MetadataOutput: FrameOutput {
     }
   }
 
+  /// The greatest number of frames that are searched as a whole, per second.
+  ///
+  /// Default: 12. The other examined frames are searched only around known objects. Setting it
+  /// discards the known objects.
+  public var maximumPassRate: FrameRate {
+    get { worker.settings.withLock { $0.passRate } }
+    set {
+      worker.settings.withLock {
+        $0.passRate = newValue
+        $0.version += 1
+      }
+    }
+  }
+
   /// The greatest fraction of a processor that the search may use, above 0 and up to 1.
   ///
-  /// Default: 0.2. The thread sleeps between frames to stay below this limit. Frames of a source
-  /// that waits for its consumers are searched without sleeping.
+  /// Default: 0.2. The thread sleeps between frames to stay below this limit, and ``ledger`` counts
+  /// the frames that are skipped meanwhile. Unless this property is set, frames of a source that waits
+  /// for its consumers are searched without sleeping.
   public var maximumProcessorShare: Double {
-    get { worker.settings.withLock { $0.share } }
+    get { worker.settings.withLock { $0.share } ?? Self.usualProcessorShare }
     set { worker.settings.withLock { $0.share = max(0.01, min(1, newValue)) } }
   }
 
   /// The numbers of frames so far, by outcome.
-  public var ledger: MetadataLedger { MetadataLedger(worker.counters.ledger) }
+  public var ledger: MetadataLedger {
+    MetadataLedger(worker.counters.ledger, searched: worker.searchedCount)
+  }
 
   /// The objects that were found in frames, beginning with the next frame.
   ///
@@ -193,8 +215,10 @@ public final class MetadataOutput: FrameOutput {
 public struct MetadataLedger: Hashable, Sendable {
   /// Frames that arrived while the connection was enabled.
   public var offered: Int64 = 0
-  /// Frames that were searched for objects.
+  /// Frames that were searched for objects, some of them only around known objects.
   public var examined: Int64 = 0
+  /// Frames that were searched as a whole; they are part of ``examined``.
+  public var searched: Int64 = 0
   /// Frames that were not searched, because a newer frame replaced them or no buffer was free.
   public var skipped: Int64 = 0
   /// Frames that arrived damaged, or could not be decoded.
@@ -208,7 +232,8 @@ public struct MetadataLedger: Hashable, Sendable {
 
 extension MetadataLedger {
   /// Creates the ledger of an output from its counts.
-  init(_ ledger: DataOutputLedger) {
+  init(_ ledger: DataOutputLedger, searched: Int64 = 0) {
+    self.searched = searched
     (offered, examined, waiting) = (ledger.offered, ledger.delivered, ledger.waiting)
     corrupt = ledger.dropped[.corrupt] ?? 0
     skipped = ledger.dropped.values.reduce(0, +) - corrupt

@@ -17,18 +17,25 @@ final class MetadataWorker: Sendable {
     var readers: ObjectReaders?
     var rectOfInterest = MetadataOutput.wholeFrame
     var agreement = 2
-    var share = 0.2
+    /// The greatest share of a processor; nil for the usual one, which does not limit a source that
+    /// waits.
+    var share: Double?
+    var passRate = MetadataOutput.usualPassRate
     /// A number that increases with each change of the settings that discards the followed objects.
     var version = 0
   }
 
   let settings = Mutex(Settings())
   let counters = DataOutputCounters()
+  private let wholeSearches = Atomic<Int64>(0)
   let wake = DispatchSemaphore(value: 0)
   let hub = EventHub<MetadataObjectFrame>()
   let handler = Mutex<(@Sendable (MetadataObjectFrame) -> Void)?>(nil)
   private let sink = Mutex<MetadataSink?>(nil)
   private let state = Mutex((hasThread: false, isStopped: false))
+
+  /// The number of frames that were searched as a whole.
+  var searchedCount: Int64 { wholeSearches.load(ordering: .acquiring) }
 
   /// The sink from which the worker takes frames.
   var currentSink: MetadataSink? { sink.withLock { $0 } }
@@ -74,7 +81,8 @@ final class MetadataWorker: Sendable {
         return
       }
       guard let sink = currentSink else { continue }
-      if !sink.isWaitedFor { search.rest(settings.withLock { $0.share }) }
+      let share = settings.withLock { $0.share }
+      search.rest(share ?? (sink.isWaitedFor ? 1 : MetadataOutput.usualProcessorShare))
       _ = sink.withNext { waiting, bytes in
         search.begin()
         let settings = settings.withLock { $0 }
@@ -82,6 +90,7 @@ final class MetadataWorker: Sendable {
           let objects = try extractor.withLuma(of: bytes, sink.format) { luma in
             search.objects(in: luma, waiting, sink.frameDuration, settings)
           }
+          if search.didSearchWholeFrame { wholeSearches.wrappingAdd(1, ordering: .releasing) }
           counters.delivered.wrappingAdd(1, ordering: .releasing)
           if let frame = search.report(objects, of: waiting) { send(frame) }
         } catch { counters.note(.corrupt) }
@@ -125,9 +134,13 @@ private struct Search {
     in luma: LumaImage, _ waiting: MetadataSink.Waiting, _ duration: MediaTime,
     _ settings: MetadataWorker.Settings
   ) -> [MetadataObject] {
-    guard let readers = settings.readers else { return [] }
+    guard let readers = settings.readers else {
+      (tracker, version) = (nil, -1)
+      return []
+    }
     if settings.version != version {
-      tracker = MetadataObjectTracker(readers, agreement: settings.agreement)
+      tracker = MetadataObjectTracker(
+        readers, agreement: settings.agreement, passRate: settings.passRate)
       version = settings.version
     }
     let time = waiting.observation.microseconds
@@ -136,6 +149,9 @@ private struct Search {
       at: luma, in: area, microseconds: time, time: MediaTime(microseconds: time),
       duration: duration) ?? []
   }
+
+  /// Whether the last frame was searched as a whole.
+  var didSearchWholeFrame: Bool { tracker?.didSearchWholeFrame == true }
 
   /// Returns the report of a frame with its objects; nil for a frame without objects, unless the
   /// frame before had objects.
@@ -147,7 +163,8 @@ private struct Search {
     return MetadataObjectFrame(
       objects: objects,
       presentationTimeStamp: MediaTime(microseconds: waiting.observation.microseconds),
-      frameIndex: waiting.note.index, streamStart: MediaTime(microseconds: waiting.note.start))
+      frameIndex: waiting.note.index, streamStart: MediaTime(microseconds: waiting.note.start),
+      isSearched: didSearchWholeFrame)
   }
 }
 

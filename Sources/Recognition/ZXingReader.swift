@@ -23,6 +23,15 @@ struct DetectedCode: DetectedObject, Hashable, Sendable {
   }
   var key: Key { Key(type: type, bytes: bytes) }
 
+  /// Whether the text has enough check characters that one read is as good as certain.
+  var isCertain: Bool { !Self.uncertain.contains(type) }
+
+  /// The types without a mandatory checksum, or with a weak one, and PDF417, whose error correction
+  /// turns very blurred symbols into wrong texts.
+  private static let uncertain: Set<MetadataObjectType> = [
+    .interleaved2of5, .codabar, .code39, .upce, .ean8, .pdf417,
+  ]
+
   var center: Point {
     Point(
       x: corners.reduce(0) { $0 + $1.x } / Double(max(1, corners.count)),

@@ -9,12 +9,14 @@ struct CodeRecognition: ObjectRecognition {
   func check(_ selection: ObjectSelection) throws(MediaError) { _ = try Self.model(selection) }
 
   func reader(
-    of asset: Asset, _ selection: ObjectSelection
+    of asset: Asset, _ selection: ObjectSelection, frames: Range<Int>
   ) throws(MediaError) -> any ObjectReader {
     try MovieObjects(
       MetadataObjectReader(
         asset, types: Self.types(selection.types), requiredAgreement: selection.agreement,
-        faceModel: Self.model(selection)))
+        faceModel: Self.model(selection), frames: frames,
+        maximumPassRate: selection.maximumPassRate,
+        maximumProcessorShare: selection.processorShare))
   }
 
   func search(
@@ -23,7 +25,9 @@ struct CodeRecognition: ObjectRecognition {
   ) throws(MediaError) -> any ObjectSearch {
     let output = try MetadataOutput(
       session: session, types: Self.types(selection.types), faceModel: Self.model(selection))
-    output.requiredAgreement = selection.agreement
+    if let agreement = selection.agreement { output.requiredAgreement = agreement }
+    if let rate = selection.maximumPassRate { output.maximumPassRate = rate }
+    if let share = selection.processorShare { output.maximumProcessorShare = share }
     output.setMetadataObjectsHandler { frame in
       handler(frame.objects.map { RecognizedObject($0, of: frame) })
     }
@@ -55,10 +59,11 @@ private final class MovieObjects: ObjectReader {
 
   init(_ reader: consuming MetadataObjectReader) { self.reader = reader }
 
-  func objects(ofFrame index: Int) throws(MediaError) -> [RecognizedObject] {
-    try reader.objects(ofFrame: index).map {
-      RecognizedObject($0, frameIndex: Int64(index), streamStart: .zero)
-    }
+  func next(isCancelled: () -> Bool) throws(MediaError) -> RecognizedFrame? {
+    guard let frame = try reader.next(isCancelled: isCancelled) else { return nil }
+    return RecognizedFrame(
+      objects: frame.objects.map { RecognizedObject($0, of: frame) },
+      index: Int(frame.frameIndex), isSearched: frame.isSearched)
   }
 }
 
@@ -69,6 +74,7 @@ private struct SessionObjects: ObjectSearch {
   var isBusy: Bool { output.isBusy }
   var offeredCount: Int64 { output.ledger.offered }
   var examinedCount: Int64 { output.ledger.examined }
+  var searchedCount: Int64 { output.ledger.searched }
 }
 
 extension RecognizedObject {

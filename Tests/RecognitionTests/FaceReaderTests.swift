@@ -52,12 +52,43 @@ struct FaceReaderTests {
     for face in faces {
       #expect(face.type == .face && face.corners.count == 4 && face.stringValue == nil)
       #expect(face.time == .zero && face.rawBytes.isEmpty)
-      #expect(face.hasRollAngle == (face.rollAngle != nil) && !face.hasYawAngle)
+      #expect(face.hasRollAngle == (face.rollAngle != nil))
+      #expect([nil, -45, 0, 45].contains(face.yawAngle))
+      #expect(face.hasYawAngle == (face.yawAngle != nil))
       if let roll = face.rollAngle { #expect(abs(roll) < 40, "all heads are upright") }
       let bounds = face.bounds
       #expect(bounds.x >= 0 && bounds.y >= 0 && bounds.x + bounds.width <= 1)
       #expect(bounds.y + bounds.height <= 1)
     }
+  }
+
+  @Test func `The yaw of turned faces is that of their side`() async throws {
+    let (images, reader) = (try await FaceImages(), try FaceReader())
+    var (turned, correct, opposite) = (0, 0, 0)
+    for name in images.labeledNames {
+      let image = try images.image(name)
+      let mirrored = (0..<image.height).flatMap { row in
+        image.pixels[row * image.width..<(row + 1) * image.width].reversed()
+      }
+      for (pixels, isMirrored) in [(image.pixels, false), (mirrored, true)] {
+        for label in image.faces where abs(label.yaw) > 20 {
+          let left = isMirrored ? Double(image.width) - label.left - label.width : label.left
+          let face = DetectedFace(
+            left: left, top: label.top, right: left + label.width,
+            bottom: label.top + label.height, confidence: 1)
+          let pose = try pixels.withLuma(width: image.width, height: image.height) {
+            reader.pose(of: face, in: $0, near: 0)
+          }
+          #expect([nil, -45, 0, 45].contains(pose.yaw))
+          let isRight = (label.yaw > 0) != isMirrored
+          turned += 1
+          if pose.yaw == (isRight ? 45 : -45) { correct += 1 }
+          if pose.yaw == (isRight ? -45 : 45) { opposite += 1 }
+        }
+      }
+    }
+    print("yaw: \(correct) of \(turned) turned faces, \(opposite) to the wrong side")
+    #expect(turned >= 40 && 10 * correct >= 9 * turned && opposite == 0)
   }
 
   @Test func `Finds no face in images of dogs or textures`() async throws {

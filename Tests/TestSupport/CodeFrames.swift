@@ -24,7 +24,8 @@ package struct CodeFrames: Sendable {
 
   /// Makes frames.
   ///
-  /// - Parameter arguments: The arguments after the directory: `--sample N`, or `--only TYPE TEXT`.
+  /// - Parameter arguments: The arguments after the directory: `--sample N`, `--only TYPE TEXT`, or
+  ///   `--clip N LENGTH`.
   /// - Throws: The error output of the program.
   package init(_ arguments: String...) async throws {
     directory = try Scratch()
@@ -46,6 +47,38 @@ package struct CodeFrames: Sendable {
   package func pixels(_ frame: Frame) throws -> [UInt8] {
     Array(
       try Data(contentsOf: URL(fileURLWithPath: path(frame))).suffix(Self.width * Self.height))
+  }
+
+  /// Writes the frames as a movie without loss, 240 of them a second.
+  ///
+  /// - Parameters:
+  ///   - path: The movie.
+  ///   - step: The distance of the frames that are written: with 5, each fifth one, from the first.
+  /// - Throws: The error output of ffmpeg.
+  package func writeClip(_ path: String, every step: Int = 1) async throws {
+    let made = try await run(
+      "ffmpeg",
+      ["-v", "error", "-y", "-framerate", "240", "-i", directory.file("%05d.pgm")]
+        + ["-vf", "select=not(mod(n\\,\(step))),setpts=N/240/TB", "-fps_mode", "passthrough"]
+        + ["-c:v", "ffv1", "-pix_fmt", "gray", path])
+    guard made.status == 0 else { throw Failure(description: made.errors) }
+  }
+
+  /// The texts that zxing-cpp's Python module reads in each frame; nil if it is not installed.
+  ///
+  /// `ZXING_PYTHON` names a Python that has it.
+  ///
+  /// - Throws: The error output of the program.
+  package func textsOfPeer() async throws -> [[String]]? {
+    guard let python = ProcessInfo.processInfo.environment["ZXING_PYTHON"] else {
+      print("without ZXING_PYTHON, codes are compared with the library's own read of each frame")
+      return nil
+    }
+    struct Texts: Decodable { let texts: [[String]] }
+    let script = checkout + "/Tests/Tools/CodeFrames/read-frames.py"
+    let read = try await run(python, [script, directory.path])
+    guard read.status == 0 else { throw Failure(description: read.errors) }
+    return try JSONDecoder().decode(Texts.self, from: Data(read.output.utf8)).texts
   }
 
   /// Writes a movie in which a part of the first frame moves to the left.

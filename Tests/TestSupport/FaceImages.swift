@@ -4,7 +4,7 @@ import Foundation
 
 /// Images of faces with labels, which `Tests/Tools/FaceImages` extracts from a Debian package.
 package struct FaceImages: Sendable {
-  /// A face: a rectangle in pixels, and the rotation of the line through the eyes.
+  /// A face: a rectangle in pixels, and rotations that the points of the face show.
   package struct Box: Hashable, Sendable {
     package var left: Double
     package var top: Double
@@ -12,6 +12,9 @@ package struct FaceImages: Sendable {
     package var height: Double
     /// The rotation of the face in degrees, clockwise.
     package var roll: Double
+    /// The approximate rotation about the vertical axis in degrees, positive to the right of the
+    /// image: the nose is that far from the middle of the eyes.
+    package var yaw = 0.0
   }
 
   /// A gray image.
@@ -65,10 +68,16 @@ package struct FaceImages: Sendable {
         // The points of the eye at the left of the image start at 36, and those of the other eye
         // follow.
         func mean(_ part: Range<Int>, _ axis: Int) -> Double {
-          part.reduce(0) { $0 + points[$1][axis] } / 6
+          part.reduce(0) { $0 + points[$1][axis] } / Double(part.count)
         }
         let y = mean(42..<48, 1) - mean(36..<42, 1)
-        labels[name]?[last].roll = atan2(y, mean(42..<48, 0) - mean(36..<42, 0)) * 180 / .pi
+        let x = mean(42..<48, 0) - mean(36..<42, 0)
+        labels[name]?[last].roll = atan2(y, x) * 180 / .pi
+        // Point 30 is the tip of the nose. Its distance from the middle of the eyes along their line,
+        // relative to the distance of the eyes, grows by 1 in 166 degrees.
+        let noseX = points[30][0] - mean(36..<48, 0)
+        let noseY = points[30][1] - mean(36..<48, 1)
+        labels[name]?[last].yaw = 166 * (noseX * x + noseY * y) / (x * x + y * y)
       }
     }
     self.labels = labels

@@ -282,7 +282,8 @@ struct RecordCommand: ParsableCommand, Verb {
       if let problem, result.clips.isEmpty { throw problem }
       return try finish(
         RecordDocument(
-          result, preflight, path: output, repeats: triggers.repeat, replays: replays, problem),
+          result, preflight, path: output, repeats: triggers.repeat, replays: replays, problem
+        ).counting(search),
         RecordText.lines(result)
           + result.clips.compactMap { replays[$0.path] }.map { "replay: \($0)" },
         tableOf: result.clips.first)
@@ -313,7 +314,8 @@ struct RecordCommand: ParsableCommand, Verb {
       objects.end(search)
       for warning in (lines?.take() ?? []) + objects.warnings { progress.warning(warning) }
       return try finish(
-        RecordDocument(result, preflight, result.take.problem.map { CommandError($0) }),
+        RecordDocument(result, preflight, result.take.problem.map { CommandError($0) })
+          .counting(search),
         RecordText.lines(result), tableOf: nil)
     }
     progress.start(file: output)
@@ -330,7 +332,7 @@ struct RecordCommand: ParsableCommand, Verb {
     result.warnings += audioWarnings
     progress.end(file: output)
     return try finish(
-      RecordDocument(result, preflight, result.problem.map { CommandError($0) }),
+      RecordDocument(result, preflight, result.problem.map { CommandError($0) }).counting(search),
       RecordText.lines(result), tableOf: result)
   }
 

@@ -33,16 +33,28 @@ struct ScanCommand: ParsableCommand, Verb {
       The keys of a line are type, text, bytes, frame_index, pts_ns, bounds and corners (from 0 to
       1), and face_id.
 
-      A text is printed from the second frame that shows it, because one frame may be misread.
-      --agreement sets another number. A movie of one frame is searched with more effort.
+      A file has no deadline: each of its frames is searched, on all processors. New faces are
+      searched for in every twelfth frame and after a change of scene, and followed from there in
+      both directions. --passes bounds the frames per second that are searched as a whole; the
+      others are searched only around known objects. For a camera, this is 12 by default.
+
+      One frame may be misread, so --agreement N asks for N frames that show the same text. The
+      first of them is printed too if the source is a file. The default for a camera is 2. For a
+      file it is 1 if the code has a checksum, or if the code looks the same when it is enlarged;
+      else 2. A movie of one frame is searched with more effort.
 
       At most 10 faces of a frame are printed, the largest first. A face keeps its face_id from
-      frame to frame. roll_degrees is its rotation, clockwise. yaw_degrees is null, because it is
-      not measured. --face-model names another detector: a file that dlib wrote, such as
+      frame to frame. roll_degrees is its rotation, clockwise. yaw_degrees is 45 for a face that is
+      turned to the right of the image, -45 for one to the left, 0 for one that looks at the camera,
+      and null if that is not clear. --face-model names another detector: a file that dlib wrote, such as
       train_simple_object_detector of its Python module.
 
-      Frames of a camera that arrive during a search are not searched. The document of --json counts
-      the frames that were searched, and all frames.
+      --processor-share 25% bounds the processor time of the search. A file then takes longer, and of a
+      camera fewer frames are searched.
+
+      Frames of a camera that arrive during a search are not searched. The document of --json has
+      the number of all frames (frame_count), of those that were looked at (examined_count), and of
+      those that were searched for new objects (searched_count).
 
       --overlay writes the outlines in each frame to an SVG image, such as frame_000120.svg. The
       outline of a face is rotated by its roll.
@@ -64,8 +76,22 @@ struct ScanCommand: ParsableCommand, Verb {
     help: "Stop after this duration.", transform: positiveDuration)
   var duration: MediaTime?
 
-  @Option(help: "The number of frames that must agree on a text. Default: 2.")
-  var agreement = 2
+  @Option(help: "The number of frames that must agree on a text. Default: 2; fewer for a file.")
+  var agreement: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "Search at most this many frames per second. Default: 12 of a camera, all of a file.",
+      valueName: "rate"),
+    transform: FrameRate.init(parsing:))
+  var passes: FrameRate?
+
+  @Option(
+    help: ArgumentHelp(
+      "Use at most this share of one processor. Default: 20% for a camera, no limit for a file.",
+      valueName: "percent"),
+    transform: shareOfProcessor)
+  var processorShare: Double?
 
   @Option(
     help: "The mode of a device, as [WxH][@rate][/fourcc]; the fastest match is used.",
@@ -83,7 +109,7 @@ struct ScanCommand: ParsableCommand, Verb {
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
-    guard (1...100).contains(agreement) else {
+    if let agreement, !(1...100).contains(agreement) {
       throw ValidationError("--agreement \(agreement) is not from 1 to 100")
     }
     try faces.check(types, of: "--types")
@@ -106,7 +132,8 @@ struct ScanCommand: ParsableCommand, Verb {
   /// The objects to find.
   private var selection: ObjectSelection {
     ObjectSelection(
-      types: types?.names ?? [], agreement: agreement, faceModel: faces.faceModel)
+      types: types?.names ?? [], agreement: agreement, maximumPassRate: passes,
+      processorShare: processorShare, faceModel: faces.faceModel)
   }
 
   var endsAtOnce: Bool { !isDevice }
@@ -124,23 +151,26 @@ struct ScanCommand: ParsableCommand, Verb {
       throw CommandError(
         .badData, code: "invalid_data", "\(source) has no video", hint: "see slowmo info \(source)")
     }
-    let reader = try recognition.reader(of: asset, selection)
     let indices = try chosenFrames(asset, track.frames)
+    let reader = try recognition.reader(of: asset, selection, frames: indices)
     if writing.dryRun { return try plan(Int64(indices.count), asset.notes) }
     let report = ScanReport(
       self, width: track.width, height: track.height, notes: asset.notes)
     let progress = ProgressReporter(writing.progress)
     progress.start(file: source)
-    for (count, index) in indices.enumerated() {
-      if Interrupt.isRequested { break }
-      try report.add(reader.objects(ofFrame: index))
+    var (examined, searched): (Int64, Int64) = (0, 0)
+    // After an interruption, the frames that are already searched are still reported.
+    while let frame = try reader.next(isCancelled: { Interrupt.isRequested }) {
+      try report.add(frame.objects)
+      examined += 1
+      if frame.isSearched { searched += 1 }
       progress.update(
         ProgressReporter.State(
-          frame: Int64(count + 1), totalFrames: Int64(indices.count),
-          seconds: try track.frames.time(ofFrame: Int64(index)).doubleValue))
-      report.examinedCount += 1
+          frame: examined, totalFrames: Int64(indices.count),
+          seconds: try track.frames.time(ofFrame: Int64(frame.index)).doubleValue))
     }
     progress.end(file: nil)
+    report.count(examined: examined, searched: searched)
     try report.finish(frameCount: Int64(indices.count))
     return Interrupt.isRequested ? Interrupt.status : .done
   }
@@ -196,7 +226,7 @@ struct ScanCommand: ParsableCommand, Verb {
     session.stopRunning()
     while search.isBusy { usleep(1_000) }
     try report.add(taking: found)
-    report.examinedCount = search.examinedCount
+    report.count(examined: search.examinedCount, searched: search.searchedCount)
     let problem = hasEnded && !Interrupt.isRequested ? failure.waitForEnd() : nil
     try report.finish(frameCount: search.offeredCount)
     // The document was already printed, so the error is printed as a line of text.
@@ -212,8 +242,8 @@ struct ScanCommand: ParsableCommand, Verb {
     if common.json {
       try Output.document(
         ScanDocument(
-          source: source, frameCount: frameCount, examinedCount: 0, objects: [], overlays: [],
-          notes: notes, dryRun: true))
+          source: source, frameCount: frameCount, examinedCount: 0, searchedCount: 0, objects: [],
+          overlays: [], notes: notes, dryRun: true))
     } else {
       Output.line("would search \(frameCount.map { "\($0) frames of " } ?? "")\(source)")
     }

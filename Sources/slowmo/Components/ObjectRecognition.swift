@@ -6,8 +6,13 @@ package import Overcrank
 package struct ObjectSelection: Sendable {
   /// The names of the types of objects; empty for all codes.
   package var types: [String] = []
-  /// The number of frames that must agree on the text of a code before the code is reported.
-  package var agreement = 2
+  /// The number of frames that must agree on the text of a code before the code is reported; nil for
+  /// the default.
+  package var agreement: Int?
+  /// The greatest number of frames per second that are searched as a whole; nil for the default.
+  package var maximumPassRate: FrameRate?
+  /// The greatest fraction of a processor that the search may use, up to 1; nil for the default.
+  package var processorShare: Double?
   /// The path of a face detector that was trained with dlib; nil for dlib's own detector.
   package var faceModel: String?
 }
@@ -25,11 +30,12 @@ package protocol ObjectRecognition: Sendable {
   /// - Parameters:
   ///   - asset: The movie.
   ///   - selection: The objects to find.
+  ///   - frames: The frames to search.
   /// - Returns: The reader of the movie's objects.
   /// - Throws: `MediaError` with `metadata_type_unavailable`, as `FaceModel` does for the selected model, or
   ///   as `FrameReader` does.
   func reader(
-    of asset: Asset, _ selection: ObjectSelection
+    of asset: Asset, _ selection: ObjectSelection, frames: Range<Int>
   ) throws(MediaError) -> any ObjectReader
 
   /// Searches the frames of a session, beginning with the first frame.
@@ -49,10 +55,25 @@ package protocol ObjectRecognition: Sendable {
 
 /// Finds objects in the frames of a movie.
 package protocol ObjectReader: AnyObject {
-  /// Finds the objects of a frame; frames are read in ascending order.
+  /// Waits for the next frame.
   ///
+  /// - Parameter isCancelled: Whether to decode no more frames.
+  /// - Returns: The objects of the frame; nil after the last one.
   /// - Throws: `MediaError` as `FrameReader` does.
-  func objects(ofFrame index: Int) throws(MediaError) -> [RecognizedObject]
+  func next(isCancelled: () -> Bool) throws(MediaError) -> RecognizedFrame?
+}
+
+/// A frame of a movie and its objects.
+package struct RecognizedFrame: Sendable {
+  package var objects: [RecognizedObject]
+  package var index: Int
+  /// Whether the frame was searched for new objects, and not only around known ones.
+  package var isSearched: Bool
+
+  /// Creates a frame.
+  package init(objects: [RecognizedObject], index: Int, isSearched: Bool) {
+    (self.objects, self.index, self.isSearched) = (objects, index, isSearched)
+  }
 }
 
 /// A search in the frames of a running session.
@@ -61,8 +82,10 @@ package protocol ObjectSearch: Sendable {
   var isBusy: Bool { get }
   /// The number of frames that arrived at the search.
   var offeredCount: Int64 { get }
-  /// The number of frames that were searched.
+  /// The number of frames that were searched, some of them only around known objects.
   var examinedCount: Int64 { get }
+  /// The number of frames that were searched as a whole.
+  var searchedCount: Int64 { get }
 }
 
 /// An object that was found in a frame.

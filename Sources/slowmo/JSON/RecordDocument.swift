@@ -79,7 +79,8 @@ struct RecordDocument: Encodable {
   }
 
   private enum CodingKeys: CodingKey {
-    case schema, ring, ignoredTriggers, refusedTriggers, preflight, files, limits, error
+    case schema, ring, ignoredTriggers, refusedTriggers, preflight, files, metadataSearch, limits
+    case error
   }
   private enum PreflightKeys: CodingKey { case free }
 
@@ -97,8 +98,29 @@ struct RecordDocument: Encodable {
   /// The error that ends the command; nil for none.
   private(set) var problem: CommandError?
 
+  /// The search for objects in the frames; nil without one.
+  private var search: MetadataSearch?
+
+  /// The counts of a search for objects.
+  private struct MetadataSearch: Encodable {
+    let frameCount: Int64
+    let examinedCount: Int64
+    let searchedCount: Int64
+  }
+
   /// The limits of the options that the recording does not keep.
   private(set) var limits: [BrokenLimit] = []
+
+  /// Adds the counts of the search for objects.
+  func counting(_ search: (any ObjectSearch)?) -> RecordDocument {
+    var document = self
+    document.search = search.map {
+      MetadataSearch(
+        frameCount: $0.offeredCount, examinedCount: $0.examinedCount,
+        searchedCount: $0.searchedCount)
+    }
+    return document
+  }
 
   /// Limits the number of lost frames.
   mutating func limit(maxDrops: Int64) {
@@ -180,6 +202,7 @@ struct RecordDocument: Encodable {
     var more = nested.container(keyedBy: PreflightKeys.self)
     try more.encodeIfPresent(preflight.freeDuration, forKey: .free)
     if let files { try container.encode(files.map(take), forKey: .files) }
+    if let search { try container.encode(search, forKey: .metadataSearch) }
     try container.encode(limits, forKey: .limits)
     try container.encodeIfPresent(problem.map(ErrorDetails.init), forKey: .error)
   }

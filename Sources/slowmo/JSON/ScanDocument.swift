@@ -9,7 +9,10 @@ struct ScanDocument: Encodable {
   let source: String
   /// The number of frames in the source; nil if it is not known in advance.
   let frameCount: Int64?
+  /// The number of frames that were searched, some of them only around known objects.
   let examinedCount: Int64
+  /// The number of frames that were searched as a whole.
+  let searchedCount: Int64
   let objects: [ScannedObject]
   let overlays: [String]
   /// The faults of the file that did not prevent reading it.
@@ -17,7 +20,7 @@ struct ScanDocument: Encodable {
   let dryRun: Bool
 
   enum CodingKeys: CodingKey {
-    case schema, source, frameCount, examinedCount, objects, overlays, notes, dryRun
+    case schema, source, frameCount, examinedCount, searchedCount, objects, overlays, notes, dryRun
   }
 }
 

@@ -32,11 +32,19 @@ struct MetadataOptions: ParsableArguments {
       valueName: "codes,faces"))
   var metadata: ObjectTypes?
 
+  @Option(
+    help: ArgumentHelp(
+      "Find objects with at most this share of one processor. Default: 20%.",
+      valueName: "percent"),
+    transform: shareOfProcessor)
+  var processorShare: Double?
+
   @OptionGroup var faces: FaceModelOptions
 
   /// The objects to find in the frames.
   var selection: ObjectSelection {
-    ObjectSelection(types: metadata?.names ?? [], faceModel: faces.faceModel)
+    ObjectSelection(
+      types: metadata?.names ?? [], processorShare: processorShare, faceModel: faces.faceModel)
   }
 
   /// The metadata items to store in the file.
@@ -44,6 +52,9 @@ struct MetadataOptions: ParsableArguments {
 
   func validate() throws {
     try faces.check(metadata, of: "--metadata")
+    if processorShare != nil, metadata == nil {
+      throw ValidationError("--processor-share needs --metadata")
+    }
     guard let metadataFd else { return }
     guard metadataFd >= 0, ![STDOUT_FILENO, STDERR_FILENO].contains(metadataFd) else {
       throw ValidationError("--metadata-fd \(metadataFd) cannot be read")

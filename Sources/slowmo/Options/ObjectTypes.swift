@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import OvercrankLinuxSystem
 
 /// A list of object types, separated by commas.
 struct ObjectTypes: ExpressibleByArgument {
@@ -16,6 +17,13 @@ struct ObjectTypes: ExpressibleByArgument {
     names = argument.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     guard names.allSatisfy(Self.allNames.contains) else { return nil }
   }
+}
+
+/// Parses the share of a processor, such as `25%`: above 0, and at most 100 %.
+@Sendable func shareOfProcessor(_ text: String) throws -> Double {
+  guard text.hasSuffix("%"), let percent = Double(text.dropLast()), percent > 0, percent <= 100
+  else { throw ValidationError("\(text.repaired) is not a share of a processor such as 25%") }
+  return percent / 100
 }
 
 /// The option that selects a face detector.

@@ -14,8 +14,7 @@ final class ScanReport {
   private var overlays: [String] = []
   private var start: MediaTime?
   private let notes: [String]
-  /// The number of frames that were searched.
-  var examinedCount: Int64 = 0
+  private var (examinedCount, searchedCount): (Int64, Int64) = (0, 0)
 
   init(_ command: ScanCommand, width: Int, height: Int, notes: [String] = []) {
     (self.command, self.notes) = (command, notes)
@@ -64,13 +63,26 @@ final class ScanReport {
     overlays.append(path)
   }
 
-  /// Prints the document.
+  /// Sets the counts of the frames that were searched, and of those that were searched as a whole.
+  func count(examined: Int64, searched: Int64) {
+    (examinedCount, searchedCount) = (examined, searched)
+  }
+
+  /// Prints the document, or how many frames were searched if these are not all.
   func finish(frameCount: Int64) throws {
-    guard command.common.json else { return }
+    guard command.common.json else {
+      if searchedCount < frameCount {
+        Output.note(
+          "\(searchedCount) of \(frameCount) frames were searched as a whole, "
+            + "\(examinedCount - searchedCount) only around known objects")
+      }
+      return
+    }
     try Output.document(
       ScanDocument(
         source: command.source, frameCount: frameCount, examinedCount: examinedCount,
-        objects: objects, overlays: overlays, notes: notes, dryRun: false))
+        searchedCount: searchedCount, objects: objects, overlays: overlays, notes: notes,
+        dryRun: false))
   }
 }
 

@@ -13,6 +13,10 @@ has 3 pixels, a module of other symbols 5; small ones have 1.5 and 2, tiny ones 
     code-frames.py DIRECTORY --noise N     the same frames with other noise
     code-frames.py DIRECTORY --six         one frame with six codes
     code-frames.py DIRECTORY --only TYPE TEXT    one clean frame of a code, for tests
+    code-frames.py DIRECTORY --clip N LENGTH     the frames of a clip: N codes in turn, of eight types,
+                                                 each in LENGTH frames of 640x360. They are rotated by
+                                                 up to 15 degrees, and each has more blur and noise than
+                                                 the one before. --large: of 1280x720
 
 labels.json is a list of {file, condition, codes: [{type, text, corners}]}; corners are in pixels, in
 the order upper left, upper right, lower right, lower left of the symbol itself.
@@ -322,9 +326,38 @@ def six(number, rng, noise, backgrounds):
     return frame + noise.normal(0, 2, frame.shape), labels
 
 
+CLIP_TYPES = ["qr", "ean13", "datamatrix", "code128", "aztec", "code39", "pdf417", "itf"]
+
+
+def clip(directory, count, length, is_large, backgrounds):
+    """The frames of codes that are shown in turn, and their labels."""
+    rng, noise = random.Random(5), np.random.default_rng(5)
+    width, height = (WIDTH, HEIGHT) if is_large else (WIDTH // 2, HEIGHT // 2)
+    labels = []
+    for number in range(count):
+        kind = CLIP_TYPES[number % len(CLIP_TYPES)]
+        data, text = content(kind, rng)
+        dark = symbol(kind, data)
+        symbol_width, symbol_height = card_size(dark, 1)
+        scale = min(module_size(kind, "clean"), 560 / symbol_width, 300 / symbol_height)
+        angle, degree = np.radians(rng.uniform(-15, 15)), number / max(1, count - 1)
+        scene = backgrounds.next(rng)
+        for step in range(length):
+            frame = scene.copy()
+            center = (width / 2 + 3 * (step - length // 2), height / 2 + step - length // 2)
+            corners = paint(frame, dark, center, scale, angle, (0.0, 0.0), 35, 215)
+            frame = smooth(frame[:height, :width], 0.3 + 1.3 * degree)
+            name = f"{len(labels):05}.pgm"
+            write(directory, name, frame + noise.normal(0, 1 + 15 * degree, frame.shape))
+            labels.append({"file": name, "condition": "clip", "codes": [
+                {"type": kind, "text": text, "corners": corners.round(2).tolist()}]})
+    return labels
+
+
 def write(directory, name, frame):
     pixels = frame.round().clip(0, 255).astype(np.uint8)
-    (directory / name).write_bytes(b"P5\n%d %d\n255\n" % (WIDTH, HEIGHT) + pixels.tobytes())
+    header = b"P5\n%d %d\n255\n" % pixels.shape[::-1]
+    (directory / name).write_bytes(header + pixels.tobytes())
 
 
 def plan():
@@ -339,10 +372,16 @@ def main():
     parser.add_argument("--sample", type=int)
     parser.add_argument("--noise", type=int, default=0)
     parser.add_argument("--only", nargs=2)
+    parser.add_argument("--clip", nargs=2, type=int)
+    parser.add_argument("--large", action="store_true")
     parser.add_argument("--six", action="store_true")
     options = parser.parse_args()
     options.directory.mkdir(parents=True, exist_ok=True)
     backgrounds = Backgrounds(7)
+    if options.clip:
+        labels = clip(options.directory, *options.clip, options.large, backgrounds)
+        (options.directory / "labels.json").write_text(json.dumps(labels))
+        return 0
     if options.only:
         kind, text = options.only
         frame = backgrounds.next(random.Random(1))
