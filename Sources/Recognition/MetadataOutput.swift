@@ -23,7 +23,8 @@ import Synchronization
 /// ```
 ///
 /// Every frame is searched if the source waits for its consumers, as `file:clip.mov?pace=max` does.
-/// H.264 frames cannot be searched, because decoding a frame needs the frames before it.
+/// The frames of an H.264 camera are decoded on a thread of their own first.
+///
 /// Corresponds to `AVCaptureMetadataOutput`. All calls may come from any thread, and none blocks.
 public final class MetadataOutput: FrameOutput {
   private let worker = MetadataWorker()
