@@ -8,7 +8,7 @@ import Synchronization
 /// 1 GiB of memory.
 ///
 /// The limit is 20 s of CPU time. Normal cases take less than a second. Elapsed time is not
-/// limited, because a busy machine may not run a case for a long time.
+/// limited, because a busy machine may not run a case, or a program that it calls, for a long time.
 enum Watchdog {
   /// The current case, and the CPU time of the process when the case began.
   private static let current = Mutex<(number: UInt64, since: Double)>((0, processorSeconds()))
@@ -16,6 +16,8 @@ enum Watchdog {
   ///
   /// The watchdog itself uses less.
   private static let minimumWork = 0.02
+  /// The number of checks, one a second, without progress after which a case hangs.
+  private static let longestStall = 120
 
   static func now(at number: UInt64) { current.withLock { $0 = (number, processorSeconds()) } }
 
@@ -32,7 +34,7 @@ enum Watchdog {
           FileHandle.standardError.write(Data("case \(number) takes more than 1 GiB\n".utf8))
           abort()
         }
-        if used - since > Double(seconds) || last.checks > seconds {
+        if used - since > Double(seconds) || last.checks > longestStall {
           FileHandle.standardError.write(Data("case \(number) hangs\n".utf8))
           abort()
         }
