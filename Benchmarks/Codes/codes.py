@@ -11,6 +11,7 @@ import sys
 import time
 
 import figures
+from figures import goal
 import zbar
 
 WORK = pathlib.Path(os.environ["WORK"])
@@ -18,14 +19,6 @@ FRAMES = pathlib.Path("Tests/Tools/CodeFrames/code-frames.py")
 ZBAR_TYPES = {"upca", "upce", "ean8", "ean13", "code39", "code93", "code128", "itf", "codabar", "qr"}
 MATRIX = {"qr", "microqr", "aztec", "datamatrix"}
 WIDTH, HEIGHT = 1280, 720
-missed = []
-
-
-def goal(met, text):
-    print(f"{'met   ' if met else 'MISSED'}  {text}")
-    figures.add(text, 1 if met else 0, "", goal="met", met=met)
-    if not met:
-        missed.append(text)
 
 
 def make(name, count, *arguments):
@@ -234,7 +227,7 @@ def main():
     goal(agreed == 0, f"{len(suspects)} frames have a wrong text; on {agreed} of them, two frames "
          "agree (goal: 0)")
     live(seconds)
-    return 1 if missed else 0
+    return 1 if figures.missed else 0
 
 
 if __name__ == "__main__":

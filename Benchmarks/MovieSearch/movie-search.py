@@ -9,17 +9,10 @@ import sys
 import time
 
 import figures
+from figures import goal
 
 WORK = pathlib.Path(os.environ["WORK"])
 TOOLS = pathlib.Path("Tests/Tools/CodeFrames")
-missed = []
-
-
-def goal(met, text):
-    print(f"{'met   ' if met else 'MISSED'}  {text}")
-    figures.add(text, 1 if met else 0, "", goal="met", met=met)
-    if not met:
-        missed.append(text)
 
 
 def ffmpeg(*arguments):
@@ -119,4 +112,4 @@ def faces(count):
 changing(int(sys.argv[1]))
 still(int(sys.argv[1]))
 faces(int(sys.argv[1]))
-sys.exit(1 if missed else 0)
+sys.exit(1 if figures.missed else 0)

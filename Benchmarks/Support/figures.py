@@ -3,6 +3,9 @@
 import json
 import os
 
+# The goals that are not met.
+missed = []
+
 
 def listed(values):
     return [float(value) for value in (values if isinstance(values, list) else [values])]
@@ -24,3 +27,11 @@ def add(name, values, unit, peers=None, goal=None, met=None):
         "goal": goal, "met": None if met is None else bool(met)}
     with open(path, "a", encoding="utf-8") as file:
         file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def goal(met, text):
+    """Prints whether a goal is met, and adds that to the report."""
+    print(f"{'met   ' if met else 'MISSED'}  {text}")
+    add(text, 1 if met else 0, "", goal="met", met=met)
+    if not met:
+        missed.append(text)

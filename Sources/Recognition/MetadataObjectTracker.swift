@@ -73,19 +73,15 @@ struct MetadataObjectTracker {
 
 extension MetadataObject {
   /// Returns the codes of an image, followed by its faces.
-  fileprivate static func all(
+  static func all(
     _ codes: [DetectedCode], _ faces: [TrackedFace], in image: LumaImage, _ time: MediaTime,
     _ duration: MediaTime
   ) -> [MetadataObject] {
-    all(codes, faces, width: image.width, height: image.height, at: time, duration: duration)
-  }
-
-  /// Returns the codes of an image of a size, followed by its faces.
-  static func all(
-    _ codes: [DetectedCode], _ faces: [TrackedFace], width: Int, height: Int, at time: MediaTime,
-    duration: MediaTime
-  ) -> [MetadataObject] {
-    codes.map { MetadataObject($0, width: width, height: height, at: time, duration: duration) }
-      + faces.map { MetadataObject($0, width: width, height: height, at: time, duration: duration) }
+    codes.map {
+      MetadataObject($0, width: image.width, height: image.height, at: time, duration: duration)
+    }
+      + faces.map {
+        MetadataObject($0, width: image.width, height: image.height, at: time, duration: duration)
+      }
   }
 }

@@ -313,8 +313,7 @@ extension MetadataObjectFrame {
     let frame = found.frame
     self.init(
       objects: MetadataObject.all(
-        found.codes, found.faces, width: frame.luma.width, height: frame.luma.height,
-        at: frame.time, duration: frame.duration),
+        found.codes, found.faces, in: frame.luma, frame.time, frame.duration),
       presentationTimeStamp: frame.time, frameIndex: Int64(frame.index), streamStart: .zero,
       isSearched: found.isSearched)
   }

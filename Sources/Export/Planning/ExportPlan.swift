@@ -205,7 +205,7 @@ struct ExportPlan {
       report.lostMetadata.append("language=\(language)")
     }
     for (number, asset) in assets.enumerated() {
-      report.lostMetadata += try Self.lostMetadata(
+      report.lostMetadata += Self.lostMetadata(
         of: asset, settings, container, keepsRecording: keepsRecording)
       let copied = furtherTracks?.copied[number] ?? []
       report.lostMetadata += asset.otherTracks.filter { !copied.contains($0.index) }
@@ -395,12 +395,11 @@ struct ExportPlan {
   /// Returns the names of the metadata and tracks of a source that the output does not keep.
   private static func lostMetadata(
     of asset: Asset, _ settings: ExportSettings, _ container: String, keepsRecording: Bool
-  ) throws -> [String] {
-    var lost = try sideData(of: asset, settings.mode).filter { !$0.isStorable(in: container) }
-      .map(\.name)
-    if !settings.mode.isPassthrough {
-      lost += (asset.videoTrack?.format.sideData ?? []).filter { !$0.survivesEncoding }.map(\.name)
-    }
+  ) -> [String] {
+    // Both containers can store the side data that frames bring.
+    var lost = (asset.videoTrack?.format.sideData ?? []).filter { data in
+      !data.isStorable(in: container) || !settings.mode.isPassthrough && !data.survivesEncoding
+    }.map(\.name)
     // The metadata of a recording refers to the original frame times. If the frame times change,
     // the metadata is lost.
     if !keepsRecording, asset.metadata[RecordingInfo.key] != nil { lost.append(RecordingInfo.key) }

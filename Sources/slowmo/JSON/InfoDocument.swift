@@ -33,7 +33,6 @@ struct InfoDocument: Encodable, TextDocument {
       let transfer: String?
       let matrix: String?
       let fullRange: Bool
-
     }
     struct DolbyVision: Encodable {
       let profile: Int

@@ -21,9 +21,19 @@ struct ObjectTypes: ExpressibleByArgument {
 
 /// Parses the share of a processor, such as `25%`: above 0, and at most 100 %.
 @Sendable func shareOfProcessor(_ text: String) throws -> Double {
-  guard text.hasSuffix("%"), let percent = Double(text.dropLast()), percent > 0, percent <= 100
-  else { throw ValidationError("\(text.repaired) is not a share of a processor such as 25%") }
-  return percent / 100
+  guard let share = Double(percentage: text) else {
+    throw ValidationError("\(text.repaired) is not a share of a processor such as 25%")
+  }
+  return share
+}
+
+extension Double {
+  /// Parses a percentage such as `25%` as a fraction: above 0, and at most 1.
+  init?(percentage text: String) {
+    guard text.hasSuffix("%"), let percent = Double(text.dropLast()), percent > 0, percent <= 100
+    else { return nil }
+    self = percent / 100
+  }
 }
 
 /// The option that selects a face detector.

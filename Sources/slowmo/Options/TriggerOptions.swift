@@ -31,10 +31,8 @@ enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
       self = .udp(host: host.filter { $0 != "[" && $0 != "]" }, port: port)
     case ("motion", nil): self = .motion(share: MotionTrigger().share)
     case ("motion", let share?):
-      guard share.hasSuffix("%"), let percent = Double(share.dropLast()), percent > 0,
-        percent <= 100
-      else { return nil }
-      self = .motion(share: percent / 100)
+      guard let share = Double(percentage: share) else { return nil }
+      self = .motion(share: share)
     case ("audio", let level?):
       let number = level.hasSuffix("dBFS") ? level.dropLast(4) : level[...]
       guard let threshold = Double(number), threshold.isFinite, threshold <= 0 else { return nil }
