@@ -146,8 +146,8 @@ public final class CodeReader: Sendable {
     func shows(_ frame: MediaFrame) -> Bool {
       guard let luma = LumaImage(frame) else { return false }
       return withExtendedLifetime(frame) {
-        // The second read may use as few rows as the first.
-        single[code.type]?[true]?.read(luma).contains { $0.key == code.key } ?? false
+        // The second read may use as few rows as the first, and a smaller image, as the first.
+        readOnce(luma, .thorough).contains { $0.key == code.key }
       }
     }
     if let upright = image.upright(code), shows(upright) { return true }

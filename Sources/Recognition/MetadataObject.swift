@@ -114,10 +114,10 @@ public struct MetadataObjectFrame: Hashable, Sendable {
   public let frameIndex: Int64
   /// The time of the first frame of the stream on the capture clock; zero for a movie.
   public let streamStart: MediaTime
-  /// Whether the frame was searched for new objects, and not only around known ones.
+  /// Whether the frame was searched for new objects of each kind, and not only around known ones.
   ///
   /// The rate of passes decides this: ``MetadataOutput/maximumPassRate`` for a camera. Without such
-  /// a limit, each frame of a movie is searched.
+  /// a limit, each frame of a movie is searched for codes, and each twelfth one for faces too.
   public let isSearched: Bool
 
   init(

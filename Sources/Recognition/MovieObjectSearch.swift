@@ -199,7 +199,7 @@ struct MovieSchedule {
   struct Plan {
     /// The search of the whole frame; nil for none.
     var search: FrameSearch?
-    /// Whether the frame counts as searched for new objects.
+    /// Whether the frame counts as searched for new objects of each kind.
     var isSearched: Bool
   }
 
@@ -250,7 +250,7 @@ struct MovieSchedule {
     let isNeeded = codeArea != nil || !facePasses.isEmpty
     return Plan(
       search: isNeeded ? FrameSearch(codeArea: codeArea, facePasses: facePasses) : nil,
-      isSearched: isDue)
+      isSearched: isDue && (hasCodes || !findsCodes) && (hasFaces || !findsFaces))
   }
 
   /// The part of a frame in which codes are searched for: the changed part with a wide margin, if the

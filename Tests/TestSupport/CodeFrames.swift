@@ -59,7 +59,7 @@ package struct CodeFrames: Sendable {
     let made = try await run(
       "ffmpeg",
       ["-v", "error", "-y", "-framerate", "240", "-i", directory.file("%05d.pgm")]
-        + ["-vf", "select=not(mod(n\\,\(step))),setpts=N/240/TB", "-fps_mode", "passthrough"]
+        + ["-vf", "select=not(mod(n\\,\(step))),settb=1/240,setpts=N", "-fps_mode", "passthrough"]
         + ["-c:v", "ffv1", "-pix_fmt", "gray", path])
     guard made.status == 0 else { throw Failure(description: made.errors) }
   }

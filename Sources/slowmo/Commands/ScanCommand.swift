@@ -33,10 +33,12 @@ struct ScanCommand: ParsableCommand, Verb {
       The keys of a line are type, text, bytes, frame_index, pts_ns, bounds and corners (from 0 to
       1), and face_id.
 
-      A file has no deadline: each of its frames is searched, on all processors. New faces are
-      searched for in every twelfth frame and after a change of scene, and followed from there in
-      both directions. --passes bounds the frames per second that are searched as a whole; the
-      others are searched only around known objects. For a camera, this is 12 by default.
+      A file has no deadline: each of its frames is searched for codes, on all processors. New faces
+      are searched for in every twelfth frame and after a change of scene, and followed from there in
+      both directions, so a face of fewer than twelve frames may be missed. --passes is the number of
+      frames per second that are searched as a whole; the others are searched only around known
+      objects. --passes 240 searches each frame of a 240 fps movie for new faces too. For a camera,
+      the default is 12.
 
       One frame may be misread, so --agreement N asks for N frames that show the same text. The
       first of them is printed too if the source is a file. The default for a camera is 2. For a
@@ -54,7 +56,7 @@ struct ScanCommand: ParsableCommand, Verb {
 
       Frames of a camera that arrive during a search are not searched. The document of --json has
       the number of all frames (frame_count), of those that were looked at (examined_count), and of
-      those that were searched for new objects (searched_count).
+      those that were searched for new objects of each type (searched_count).
 
       --overlay writes the outlines in each frame to an SVG image, such as frame_000120.svg. The
       outline of a face is rotated by its roll.

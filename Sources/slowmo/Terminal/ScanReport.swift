@@ -73,8 +73,8 @@ final class ScanReport {
     guard command.common.json else {
       if searchedCount < frameCount {
         Output.note(
-          "\(searchedCount) of \(frameCount) frames were searched as a whole, "
-            + "\(examinedCount - searchedCount) only around known objects")
+          "\(searchedCount) of \(frameCount) frames were searched as a whole for each type, "
+            + "\(examinedCount - searchedCount) in part or around known objects")
       }
       return
     }
