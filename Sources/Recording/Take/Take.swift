@@ -140,8 +140,12 @@ struct Take: ~Copyable {
       }
       configuration.controls = configuration.input.controlValues()
       // The time without a camera is in no file, so the audio is aligned anew at the start of the
-      // next file.
-      remainder?.audio = nil
+      // next file. An assignment to `remainder?.audio` would leak the old audio: Swift 6.3 does not
+      // release a field that is replaced inside an optional of a noncopyable type.
+      if var kept = remainder {
+        kept.audio = nil
+        remainder = kept
+      }
     }
   }
 
