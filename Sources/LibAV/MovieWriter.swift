@@ -36,6 +36,7 @@ package struct MovieWriter: ~Copyable {
     /// The sample descriptions of the source, which replace that of the muxer; empty for none.
     let descriptions: [SampleDescription]
     let references: [MovieTrack.Reference]
+    let endTicks: Int64?
     /// The time of an earlier packet that the muxer stores together with the next one.
     var pending: (dts: Int64, duration: Int64)?
     /// The decode time of the last packet that the muxer was given, in its ticks.
@@ -77,18 +78,22 @@ package struct MovieWriter: ~Copyable {
   ///   - descriptions: The sample descriptions of a source in the same container, which are stored
   ///     unchanged. Without them, one is made from the parameters.
   ///   - references: References to other tracks by their index in this file.
+  ///   - endTicks: The time at which an edit list ends the track, in ticks; nil to end with the last packet.
   /// - Returns: The index of the track.
   /// - Throws: `CallFailure` if the container does not support the codec, or if memory is unavailable.
   package mutating func addTrack(
     _ parameters: CodecParameters, timescale: Int32, metadata: [String: String] = [:],
     displayMatrix: [Int32] = [], sideData: [TrackSideData] = [],
-    descriptions: [SampleDescription] = [], references: [MovieTrack.Reference] = []
+    descriptions: [SampleDescription] = [], references: [MovieTrack.Reference] = [],
+    endTicks: Int64? = nil
   ) throws(CallFailure) -> Int {
     var format = TrackMuxer.Format(parameters, in: settings.container, timescale: timescale)
     (format.metadata, format.displayMatrix, format.sideData) = (metadata, displayMatrix, sideData)
     let muxer = try TrackMuxer(format, path: path)
     tracks.append(
-      Track(muxer: muxer, format: format, descriptions: descriptions, references: references))
+      Track(
+        muxer: muxer, format: format, descriptions: descriptions, references: references,
+        endTicks: endTicks.map { av_rescale($0, Int64(muxer.timescale), Int64(timescale)) }))
     return tracks.count - 1
   }
 
@@ -120,7 +125,7 @@ package struct MovieWriter: ~Copyable {
     let described =
       tracks.map { track in
         var unfinished = MovieTrack(unfinished: track.format, timescale: track.muxer.timescale)
-        unfinished.references = track.references
+        (unfinished.references, unfinished.endTicks) = (track.references, track.endTicks)
         return unfinished
       } + copiedTracks
     let (file, sources) = (file, sources)

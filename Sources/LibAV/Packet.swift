@@ -145,23 +145,41 @@ extension Packet {
   /// - Returns: The converted packet, with the same times.
   /// - Throws: `CallFailure` if memory is unavailable, or if a NAL unit is too long for the prefix.
   package func lengthPrefixed(_ lengthSize: Int?) throws(CallFailure) -> Packet {
-    guard let lengthSize else { return self }
+    lengthSize == nil ? self : try changingUnits(from: nil, to: lengthSize) { $0 }
+  }
+
+  /// Returns the packet with changed NAL units.
+  ///
+  /// - Parameters:
+  ///   - lengthSize: The size of a length prefix in this packet in bytes; nil for start codes.
+  ///   - newSize: The same for the new packet.
+  ///   - change: Returns the new bytes of a NAL unit; nil if it cannot be changed.
+  /// - Returns: The new packet, with the same times.
+  /// - Throws: `CallFailure` if memory is unavailable, if a NAL unit is too long for the prefix, or if one
+  ///   cannot be changed.
+  package func changingUnits(
+    from lengthSize: Int?, to newSize: Int?, _ change: ([UInt8]) -> [UInt8]?
+  ) throws(CallFailure) -> Packet {
     let bytes = withBytes { buffer -> [UInt8]? in
       var bytes: [UInt8] = []
       bytes.reserveCapacity(buffer.count + 16)
-      var units = NALUnitReader(buffer, lengthSize: nil)
-      while let unit = units.next() {
-        guard lengthSize >= 4 || unit.count < 1 << (8 * lengthSize) else { return nil }
-        for byte in (0..<lengthSize).reversed() {
-          bytes.append(UInt8(truncatingIfNeeded: unit.count >> (8 * byte)))
+      var units = NALUnitReader(buffer, lengthSize: lengthSize)
+      while let range = units.next() {
+        guard let unit = change(Array(buffer[range])) else { return nil }
+        if let newSize {
+          guard newSize >= 4 || unit.count < 1 << (8 * newSize) else { return nil }
+          for byte in (0..<newSize).reversed() {
+            bytes.append(UInt8(truncatingIfNeeded: unit.count >> (8 * byte)))
+          }
+        } else {
+          bytes += [0, 0, 0, 1]
         }
-        bytes += buffer[unit]
+        bytes += unit
       }
       return bytes
     }
     guard let bytes, !bytes.isEmpty else {
-      throw CallFailure(
-        "store", "a frame in units of \(lengthSize) bytes of length", code: -22)
+      throw CallFailure("store the NAL units of", "a frame", code: -22)
     }
     let pts = pts ?? 0
     return try bytes.span.withUnsafeBytes { (buffer) throws(CallFailure) in
@@ -213,6 +231,16 @@ extension H264Headers {
   /// Returns nil if the track is not H.264, or if its codec parameters contain none.
   package init?(_ parameters: CodecParameters) {
     guard parameters.codecName == "h264" else { return nil }
+    self.init(parameters.extradata, unitLengthSize: parameters.unitLengthSize)
+  }
+}
+
+extension HEVCHeaders {
+  /// Reads the parameter sets of a track.
+  ///
+  /// Returns nil if the track is not HEVC, or if its codec parameters contain none.
+  package init?(_ parameters: CodecParameters) {
+    guard parameters.codecName == "hevc" else { return nil }
     self.init(parameters.extradata, unitLengthSize: parameters.unitLengthSize)
   }
 }

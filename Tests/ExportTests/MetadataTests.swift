@@ -204,6 +204,21 @@ struct MetadataTests {
       let made = try #require(try Asset(path: report.path).videoTrack)
       #expect(made.dolbyVision == nil && made.transferFunction == "arib-std-b67")
     }
+    // A copy keeps it if it has copied frames, and counts the frames that are encoded.
+    var counts: [Int64] = []
+    for (start, end) in [(0, 200), (0, 220), (0, 240), (100, 240)] as [(Int64, Int64)] {
+      var settings = ExportSettings(path: directory.file("cut.mp4"), mode: .passthrough())
+      settings.overwrites = true
+      let cut = try composition(of: asset, [(start, end)])
+      let report = try await ExportSession(cut, of: asset).export(settings)
+      let made = try #require(try Asset(path: report.path).videoTrack)
+      #expect(made.dolbyVision == (report.framesCopied > 0 ? dolby : nil))
+      #expect(report.framesWithoutRPU == (report.framesCopied > 0 ? report.framesEncoded : 0))
+      #expect(
+        report.lostMetadata.contains("Dolby Vision configuration") == (report.framesCopied == 0))
+      counts.append(report.framesCopied > 0 ? report.framesEncoded : -1)
+    }
+    #expect(counts.contains { $0 > 0 } && counts.last == -1, "\(counts)")
     var reader = try FrameReader(asset)
     var png = PNGWriter()
     let image = try png.data(of: 7, from: &reader)

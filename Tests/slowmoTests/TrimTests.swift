@@ -17,8 +17,6 @@ struct TrimTests {
 
   /// A movie of two seconds at 100 fps, in H.264 with a key frame every 0.2 s, or in HEVC every 0.8
   /// s.
-  ///
-  /// HEVC frames at cuts cannot be encoded.
   private func source(_ kind: Kind, hasAudio: Bool = true) throws -> String {
     var recipe = MovieRecipe.constant(100, count: 200)
     switch kind {

@@ -66,7 +66,7 @@ struct ConstantRateExport: Sendable {
     let count = Int64(plan.rendered.count)
     try output.begin(
       parameters, timescale: timing.timescale, isUpright: settings.rotatesFrames,
-      endTicks: timing.ticks(of: count))
+      endTicks: settings.encoding.animatedImage.map { _ in timing.ticks(of: count) })
     var done: Int64 = 0
     var written: [Int64] = []
     while let made = try output.next(of: work) {

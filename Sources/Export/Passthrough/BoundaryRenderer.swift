@@ -5,7 +5,7 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// Encodes the frames between a cut and the copied packets as H.264 for the same track.
+/// Encodes the frames between a cut and the copied packets as H.264 or HEVC for the same track.
 ///
 /// Encoded and copied frames need different parameter sets. Some decoders ignore parameter sets
 /// inside the frames and use only those in the track's sample description. The sample description
@@ -17,6 +17,8 @@ struct BoundaryRenderer {
   private let settings: Encoder.VideoSettings
   private let unitLengthSize: Int?
   private let headers: [UInt8]
+  /// The identifier of the PPS that encoded frames of HEVC refer to; nil for H.264.
+  private let frameSet: Int?
   private let undecodable: UndecodableFramePolicy
 
   /// Returns the reason why frames of some assets cannot be encoded next to copied packets.
@@ -32,63 +34,93 @@ struct BoundaryRenderer {
 
   private static func refusal(_ track: VideoTrack) -> String? {
     let parameters = track.format.parameters
-    guard track.codec == .h264 else {
-      // Encoded and copied frames in one track need parameter sets with different identifiers. HEVC
-      // is refused because x265 3.5 always writes the identifier 0, which copied frames usually
-      // use, too. No option of x265 changes this (source/encoder/entropy.cpp: codeVPS, codeSPS,
-      // codePPS, codeSliceHeader).
-      return track.codec == .hevc
-        ? "HEVC frames cannot be encoded between copies, because libx265 gives all its parameter "
-          + "sets the identifier 0, which the source already uses"
-        : "only H.264 frames can be encoded between copies, and the source is \(track.codec)"
+    let encoder = track.codec == .hevc ? "libx265" : "libx264"
+    switch track.codec {
+    case .h264:
+      guard let headers = H264Headers(parameters), headers.freeIdentifier != nil else {
+        return "the source's parameter sets cannot be read"
+      }
+      guard headers.profileName != nil else {
+        return "libx264 does not support the source's profile"
+      }
+    case .hevc:
+      guard let headers = HEVCHeaders(parameters), let format = headers.format else {
+        return "the source's parameter sets cannot be read"
+      }
+      guard !headers.hasLayers else { return "the source has several layers, as spatial video" }
+      guard headers.freeIdentifiers != nil else {
+        return "the source uses all identifiers of parameter sets"
+      }
+      // Frames of other profiles of Dolby Vision have wrong colors without its metadata.
+      guard [nil, 8].contains(track.dolbyVision?.profile) else {
+        return "the source is Dolby Vision without a base that other players show"
+      }
+      guard format.isEncodable else { return "libx265 does not support the source's profile" }
+    default:
+      return "only H.264 and HEVC frames can be encoded between copies, and the source is "
+        + "\(track.codec)"
     }
-    guard let headers = H264Headers(parameters), headers.freeIdentifier != nil else {
-      return "the source's parameter sets cannot be read"
-    }
-    guard headers.profileName != nil else { return "libx264 does not support the source's profile" }
     guard !parameters.isInterlaced else { return "the source is interlaced" }
     guard !track.changesDescription else { return "the source's parameter sets change" }
     guard
-      Encoder.nearestPixelFormat(to: parameters.pixelFormat, forCodec: "libx264")
-        == parameters.pixelFormat
-    else { return "libx264 does not support the format \(parameters.pixelFormat.name)" }
+      let format = Encoder.nearestPixelFormat(to: parameters.pixelFormat, forCodec: encoder)
+    else { return "this FFmpeg has no \(encoder)" }
+    guard format == parameters.pixelFormat else {
+      return "\(encoder) does not support the format \(parameters.pixelFormat.name)"
+    }
     return nil
   }
 
   /// Prepares the parameter sets for encoded and copied frames.
   ///
-  /// - Throws: `CallFailure` if libx264 refuses the source's format.
+  /// - Throws: `CallFailure` if the encoder refuses the source's format.
   init(_ track: VideoTrack, crf: Int, _ undecodable: UndecodableFramePolicy) throws {
     let source = track.format.parameters
-    guard let own = H264Headers(source), let number = own.freeIdentifier else {
-      throw CallFailure("encode a cut of", "video without parameter sets", code: -22)
-    }
     // The frames are encoded with times at the source's rate, not with their times in the
     // composition. The encoder's rate control depends on frame durations, so slow motion would
     // otherwise change the quality.
     let rate = track.nominalFrameRate ?? FrameRate(30)
     var settings = Encoder.VideoSettings(
-      codec: "libx264", width: track.width, height: track.height,
-      pixelFormat: source.pixelFormat, timescale: 30)
+      codec: track.codec == .hevc ? "libx265" : "libx264", width: track.width,
+      height: track.height, pixelFormat: source.pixelFormat, timescale: 30)
     settings.frameRate = try FrameRate(min(rate.framesPerSecond, Rational(1_000)))
     settings.isFullRange = source.isFullRange
     settings.colors = Encoder.ColorTags(source, storedAs: source.pixelFormat)
     settings.pixelAspect = source.pixelAspect
     settings.hasReorderedFrames = false
-    settings.keyFrameInterval = Int(Int32.max)
-    settings.options = [
-      "preset": "medium", "crf": "\(crf)", "sc_threshold": "0",
-      "profile": own.profileName ?? "high", "x264-params": "sps-id=\(number)",
-    ]
-    let encoder = try Encoder(video: settings)
-    guard let made = H264Headers(encoder.parameters) else {
-      throw CallFailure("encode a cut with", "libx264 without parameter sets", code: -22)
+    let bytes: [UInt8]
+    if track.codec == .h264 {
+      let own = try Self.require(H264Headers(source))
+      let number = try Self.require(own.freeIdentifier)
+      settings.keyFrameInterval = Int(Int32.max)
+      settings.options = [
+        "preset": "medium", "crf": "\(crf)", "sc_threshold": "0",
+        "profile": own.profileName ?? "high", "x264-params": "sps-id=\(number)",
+      ]
+      headers = try Encoder(video: settings).parameters.extradata
+      bytes = try Self.require(H264Headers(headers, unitLengthSize: nil).map(own.adding)).bytes
+      (unitLengthSize, frameSet) = (own.unitLengthSize, nil)
+    } else {
+      let own = try Self.require(HEVCHeaders(source))
+      let identifiers = try Self.require(own.freeIdentifiers)
+      settings.options = try Self.require(own.format).encoderOptions(crf: crf)
+      headers = try Encoder(video: settings).parameters.extradata
+      // libx265 gives all its parameter sets the identifier 0.
+      bytes = try Self.require(
+        HEVCHeaders(headers, unitLengthSize: nil)?.identified(by: identifiers).map(own.adding)
+      ).bytes
+      (unitLengthSize, frameSet) = (own.unitLengthSize, identifiers.frame)
     }
     self.settings = settings
     self.undecodable = undecodable
-    unitLengthSize = own.unitLengthSize
-    headers = encoder.parameters.extradata
-    parameters = try CodecParameters(source, extradata: own.adding(made).bytes)
+    parameters = try CodecParameters(source, extradata: bytes)
+  }
+
+  private static func require<Value>(_ value: Value?) throws(CallFailure) -> Value {
+    guard let value else {
+      throw CallFailure("encode a cut of", "video without parameter sets", code: -22)
+    }
+    return value
   }
 
   /// Encodes frames of an asset as one packet for each frame; the first packet is a key frame.
@@ -127,6 +159,40 @@ struct BoundaryRenderer {
     }
     try encoder.send(nil)
     while let packet = try encoder.nextPacket() { packets.append(packet) }
-    return (try packets.map { try $0.lengthPrefixed(unitLengthSize) }, reader.undecodableFrames)
+    return (try packets.map(stored), reader.undecodableFrames)
+  }
+
+  /// Returns a packet of the encoder as the track stores it.
+  private func stored(_ packet: Packet) throws(CallFailure) -> Packet {
+    guard let frameSet else { return try packet.lengthPrefixed(unitLengthSize) }
+    return try packet.changingUnits(from: nil, to: unitLengthSize) {
+      HEVCUnit.referring($0, to: frameSet)
+    }
+  }
+}
+
+extension HEVCHeaders.Format {
+  /// Whether libx265 can encode frames of this format: the profiles Main and Main 10 and the range extensions.
+  fileprivate var isEncodable: Bool {
+    [1, 2, 3, 4].contains(profile) && (4...6).contains(treeBlock) && codingBlock <= 5
+      && transformBlock <= 5 && lumaDepth == chromaDepth
+  }
+
+  /// The options with which libx265 encodes frames that a decoder can exchange for the source's.
+  ///
+  /// Equal block sizes give an equal coded size. Some decoders damage frames where they change. Without
+  /// reordered frames, none waits in the decoder where copied frames follow.
+  ///
+  /// The scale of libx265's rate factor differs from libx264's, so that a lower one gives the same quality.
+  fileprivate func encoderOptions(crf: Int) -> [String: String] {
+    let parameters = [
+      "log-level=none", "info=0", "keyint=-1", "open-gop=0", "scenecut=0", "bframes=0", "ref=1",
+      "ctu=\(1 << treeBlock)", "min-cu-size=\(1 << codingBlock)",
+      "max-tu-size=\(1 << transformBlock)",
+    ]
+    return [
+      "preset": "superfast", "crf": "\(max(0, crf - 8))",
+      "x265-params": parameters.joined(separator: ":"),
+    ]
   }
 }

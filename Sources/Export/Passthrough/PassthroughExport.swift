@@ -37,13 +37,15 @@ struct PassthroughExport {
     // Encoded frames need another description than that of the source.
     let stored = renderer == nil ? try JoinedDescriptions(assets, in: output.container) : nil
     try output.begin(
-      renderer?.parameters ?? track.format.parameters, timescale: plan.timescale, copying: files,
+      renderer?.parameters ?? track.format.parameters, timescale: plan.timescale,
+      endTicks: plan.hidesEnd ? plan.endTicks : nil, copying: files,
       descriptions: stored?.descriptions ?? [])
     let sources = assets.map(PacketCursor.init)
     let total = Int64(plan.frames.count)
     var rendered: (part: Int, packets: [Packet])?
     for (position, frame) in plan.frames.enumerated() {
-      let packet: Packet
+      var packet: Packet
+      var description = 0
       if let part = frame.part {
         if rendered?.part != part {
           let numbers = plan.frames[position...].prefix { $0.part == part }.compactMap(\.number)
@@ -59,7 +61,7 @@ struct PassthroughExport {
           throw CallFailure("encode a cut of", assets[frame.source].path, code: -5)
         }
         packet = next
-      } else if let source = copied[frame.source] {
+      } else if !frame.startsAnew, let source = copied[frame.source] {
         let location = source.locations[frame.packet]
         try output.copy(
           location.isKeyFrame && !frame.isKeyFrame ? location.withoutKeyFlag() : location,
@@ -69,7 +71,7 @@ struct PassthroughExport {
         progress(Int64(position) + 1, total)
         continue
       } else {
-        guard let stored = try sources[frame.source].packet(at: frame.packet) else {
+        guard let read = try sources[frame.source].packet(at: frame.packet) else {
           throw MediaError(
             .unsupportedSource,
             "\(assets[frame.source].path) ends before packet \(frame.packet) of its index",
@@ -78,13 +80,14 @@ struct PassthroughExport {
         // Some sources mark packets as sync samples although they need earlier packets. The mark is
         // removed, so that players do not start decoding there.
         packet =
-          stored.isKeyFrame && !frame.isKeyFrame ? try stored.withoutKeyFlag() : stored
+          read.isKeyFrame && !frame.isKeyFrame ? try read.withoutKeyFlag() : read
+        description = try stored?.index(of: read.position, in: frame.source) ?? 0
+        if frame.startsAnew {
+          packet = try packet.startingAnew(assets[frame.source].videoTrack) ?? packet
+        }
       }
-      let description =
-        frame.part == nil ? try stored?.index(of: packet.position, in: frame.source) : nil
       try output.write(
-        packet, pts: frame.pts, dts: frame.dts, duration: frame.duration,
-        description: description ?? 0)
+        packet, pts: frame.pts, dts: frame.dts, duration: frame.duration, description: description)
       progress(Int64(position) + 1, total)
     }
     return failed
@@ -117,13 +120,29 @@ struct PassthroughExport {
     let start = locations[first.packet].position
     var end = start
     for frame in plan.frames[position...] {
-      guard frame.source == first.source, frame.part == nil,
+      guard frame.source == first.source, frame.part == nil, !frame.startsAnew,
         frame.dts - first.dts < Int64(plan.timescale) / 2, locations[frame.packet].position == end,
         end - start < RangeCopier.shareableRunBytes
       else { break }
       end += Int64(locations[frame.packet].byteCount)
     }
     return end - start
+  }
+}
+
+extension Packet {
+  /// Returns an HEVC packet at which decoding starts anew in the middle of a stream.
+  ///
+  /// Nil if it needs no change.
+  func startingAnew(_ track: VideoTrack?) throws(CallFailure) -> Packet? {
+    let size = track?.format.parameters.unitLengthSize
+    var isChanged = false
+    let packet = try changingUnits(from: size, to: size) { unit in
+      guard let changed = HEVCUnit.startingAnew(unit) else { return unit }
+      isChanged = true
+      return changed
+    }
+    return isChanged ? packet : nil
   }
 }
 

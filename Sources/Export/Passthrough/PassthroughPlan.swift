@@ -13,8 +13,9 @@ import OvercrankMediaCore
 /// A jump in the source is a cut. If decoding cannot start at a cut, the earlier frames that the
 /// decoder needs are copied and hidden. Each hidden frame is shown for one tick just before the
 /// cut, and the frame before them is shown for a shorter time. At the start of the movie, hidden
-/// frames get negative times, which players do not show. If too many frames would have to be
-/// hidden, the frames from the cut to the next independently decodable frame are encoded instead.
+/// frames get negative times, and at its end, times after the end of the edit list. Players that
+/// apply edit lists do not show either. If possible, the frames from the cut to the next start of
+/// decoding are encoded instead, because some players do not apply edit lists.
 struct PassthroughPlan {
   /// A frame of the output.
   struct Frame {
@@ -30,6 +31,8 @@ struct PassthroughPlan {
     let isKeyFrame: Bool
     /// The index of the group of frames that are encoded together; nil for a copied packet.
     let part: Int?
+    /// Whether the decoder must start anew at this copied packet of HEVC, in the middle of the output.
+    let startsAnew: Bool
     /// The index of the frame's passage among ``PassthroughPlan/passages``.
     let passage: Int
     /// The presentation time in ticks of ``PassthroughPlan/timescale``.
@@ -57,6 +60,8 @@ struct PassthroughPlan {
   let timescale: Int32
   /// The end of the last frame in ticks.
   private(set) var endTicks: Int64 = 0
+  /// Whether packets are hidden after the end of the last shown frame.
+  var hidesEnd: Bool { frames.contains { $0.pts >= endTicks } }
   /// The greatest rounding error of a frame time, in seconds.
   private(set) var maxTimeError = Rational.zero
   /// The number of frames copied only because other frames need them for decoding.
@@ -65,6 +70,8 @@ struct PassthroughPlan {
   private(set) var hiddenTicks: Int64 = 0
   /// The number of encoded frames.
   private(set) var encodedCount: Int64 = 0
+  /// The number of copied packets whose header says that decoding starts anew, other than in the source.
+  private(set) var changedCount: Int64 = 0
   /// The copied packets, as ranges of consecutive packets.
   private(set) var copies: [ExportReport.Copy] = []
   /// The cuts, with the number of frames that each cut hides or encodes.
@@ -77,6 +84,10 @@ struct PassthroughPlan {
   /// is less.
   private static func maximumHidden(_ timescale: Int32) -> Int { min(60, Int(timescale / 4_000)) }
 
+  /// The greatest number of frames that the policy `auto` encodes at a start without a later start of
+  /// decoding in its range, such as in a movie with intra refresh.
+  private static let longestHead = 300
+
   init(_ track: CompositionTrack, _ assets: [Asset], boundary: CutPolicy) throws {
     let reason = BoundaryRenderer.refusal(assets)
     guard boundary == .auto, reason == nil else {
@@ -86,8 +97,8 @@ struct PassthroughPlan {
     do {
       try self.init(track, assets, boundary, renders: true, nil)
     } catch let error as MediaError where error.code == .cutNotOnKeyFrame {
-      // The policy `auto` prefers to hide frames. That fails if the frame before a cut lasts fewer
-      // ticks than there are frames to hide. The frames at cuts are then encoded.
+      // The policy `auto` hides frames rather than encode a long range. That fails if the frame
+      // before a cut lasts fewer ticks than there are frames to hide.
       try self.init(track, assets, .render, renders: true, nil)
     }
   }
@@ -99,7 +110,7 @@ struct PassthroughPlan {
     let tables = try assets.map { try Self.table(of: $0) }
     let paths = assets.map(\.path)
     timescale = try ExportTimescale.choose(track.segments, paths, tables)
-    let finders = zip(tables, paths).map { CutFinder($0, path: $1) }
+    let finders = zip(tables, assets).map { CutFinder($0, $1) }
     let most = [.auto, .squeeze].contains(boundary) ? Self.maximumHidden(timescale) : 0
     let runs = try PlaybackRun.runs(of: track.segments, paths)
     var waiting: [Int] = []
@@ -113,12 +124,11 @@ struct PassthroughPlan {
       }
       let shown = try run.frames(of: tables[source], path: paths[source])
       let policy = CutFinder.Policy(
-        hidden: most - waiting.count,
+        hidden: most - waiting.count, hidesAny: most > 0,
         // Frames that are hidden before the first run get negative times and are never shown, so
-        // their number need not be limited. They still cost decoding time, so encoding is preferred
-        // if it is possible.
-        hiddenBefore: number == 0 && most > 0 && !renders ? .max : most - waiting.count,
-        renders: renders,
+        // their number need not be limited.
+        hiddenBefore: number == 0 && most > 0 ? .max : most - waiting.count,
+        longestHead: !renders ? 0 : most > 0 ? Self.longestHead : .max,
         reason: [.auto, .render].contains(boundary) ? reason : nil,
         isFirst: number == 0, isLast: number == runs.count - 1)
       let selection = try finders[source].select(run, shown, by: policy)
@@ -131,6 +141,11 @@ struct PassthroughPlan {
       skippedCount += Int64(table.entries.count - used.count)
     }
     try closeTimes(track.duration.seconds)
+    for frame in frames where frame.startsAnew {
+      let asset = assets[frame.source]
+      let packet = try PacketCursor(asset).packet(at: frame.packet)
+      if try packet?.startingAnew(asset.videoTrack) != nil { changedCount += 1 }
+    }
   }
 
   private static func table(of asset: Asset) throws(MediaError) -> FrameTable {
@@ -172,12 +187,15 @@ struct PassthroughPlan {
     let first = times.values.min() ?? 0
     let latest = latestTicks
     var hidden: [(offset: Int, position: Int)] = []
-    func add(_ number: Int?, _ packet: Int, isKeyFrame: Bool, part: Int?) {
+    func add(
+      _ number: Int?, _ packet: Int, isKeyFrame: Bool, part: Int?, startsAnew: Bool = false
+    ) {
       let pts = number.flatMap { times[$0] } ?? first
       latestTicks = max(latestTicks ?? pts, pts)
       frames.append(
         Frame(
           source: source, number: number, packet: packet, isKeyFrame: isKeyFrame, part: part,
+          startsAnew: startsAnew,
           passage: number.flatMap { mappings[$0] }.map { hiddenPassage + 1 + $0 } ?? hiddenPassage,
           pts: pts))
     }
@@ -192,11 +210,14 @@ struct PassthroughPlan {
       encodedCount += Int64(numbers.count)
     }
     encode(selection.head)
-    for packet in selection.copied {
+    let isJoined = finder.hasRefresh && !frames.isEmpty
+    for (offset, packet) in selection.copied.enumerated() {
       if packet.frame.flatMap({ times[$0] }) == nil {
         hidden.append((frames.count, packet.position))
       }
-      add(packet.frame, packet.decodeIndex, isKeyFrame: packet.isKeyFrame, part: nil)
+      add(
+        packet.frame, packet.decodeIndex, isKeyFrame: packet.isKeyFrame, part: nil,
+        startsAnew: offset == 0 && isJoined)
     }
     encode(selection.tail)
     hidden.sort { $0.position < $1.position }
@@ -248,13 +269,15 @@ struct PassthroughPlan {
     hiddenCount += Int64(indices.count)
   }
 
-  /// Hides the remaining frames of the last playback run, in the last ticks of the movie.
+  /// Hides the remaining frames of the last playback run, after the end of the movie.
+  ///
+  /// The last of them would stay on screen if they were inside the movie.
   private mutating func hideAtEnd(_ indices: [Int], _ duration: Rational) throws {
-    guard !indices.isEmpty else { return }
     let end = try (duration * Rational(Int64(timescale))).rounded(.halfAwayFromZero)
-    let shown = frames.indices.filter { !indices.contains($0) }.map { frames[$0].pts }.max()
-    try hide(indices, before: Int64(clamping: end), MediaTime(duration), after: shown)
-    hiddenTicks += Int64(indices.count)
+    for (number, offset) in indices.enumerated() {
+      frames[offset].pts = Int64(clamping: end) &+ Int64(number)
+    }
+    hiddenCount += Int64(indices.count)
   }
 
   /// Sets the decode times and durations of all frames.
@@ -272,7 +295,9 @@ struct PassthroughPlan {
     let error = (Rational(end) - exact) / Rational(Int64(timescale))
     maxTimeError = max(maxTimeError, error.magnitude)
     let order = frames.indices.sorted { frames[$0].pts < frames[$1].pts }
-    let sorted = order.map { frames[$0].pts } + [endTicks]
+    // Hidden frames after the end are decoded there.
+    let fileEnd = max(endTicks, (order.last.map { frames[$0].pts } ?? 0) + 1)
+    let sorted = order.map { frames[$0].pts } + [fileEnd]
     for (time, next) in zip(sorted, sorted.dropFirst()) where time >= next {
       throw MediaError(
         .unsupportedSource,
@@ -296,9 +321,9 @@ struct PassthroughPlan {
     }
     // The muxer computes a track's duration from decode times: from the first packet's time to the
     // last packet's, plus the duration of the last packet. That duration is therefore chosen so
-    // that the track ends when the frame shown last ends.
+    // that the track ends when its last frame ends.
     if frames.count > 0 {
-      frames[frames.count - 1].duration = endTicks - sorted[frames.count - 1]
+      frames[frames.count - 1].duration = fileEnd - sorted[frames.count - 1]
     }
   }
 
@@ -335,7 +360,8 @@ struct PassthroughPlan {
 /// Finds the positions at which a track can be cut without encoding or hiding frames.
 ///
 /// Such a cut is called free. Playback of a source can start with a free cut at a frame that can be
-/// decoded without earlier frames (an IDR frame in H.264 and HEVC). Playback can end with a free
+/// decoded without earlier frames: an IDR frame in H.264, and any random access frame in HEVC, where
+/// the frames that are decoded after it but shown before it are left out. Playback can end with a free
 /// cut if no frame before the cut needs a frame after it. This is the case if all frames before the
 /// cut are stored before all frames after it. Packets that an edit list hides are included, because
 /// frames may need them for decoding.
@@ -358,6 +384,10 @@ private struct CutFinder {
 
   let table: FrameTable
   let path: String
+  /// Whether each key frame is a random access frame of HEVC.
+  ///
+  /// No frame that is shown after it needs one that is shown before it (Rec. ITU-T H.265, 8.3.2).
+  let hasRefresh: Bool
   /// All packets in presentation order.
   private let packets: [Packet]
   /// For each packet, in decode order, its index in presentation order.
@@ -368,9 +398,10 @@ private struct CutFinder {
   private let lastDecoded: [Int]
   private let firstDecoded: [Int]
 
-  init(_ table: FrameTable, path: String) {
+  init(_ table: FrameTable, _ asset: Asset) {
     self.table = table
-    self.path = path
+    path = asset.path
+    hasRefresh = asset.videoTrack?.codec == .hevc
     let packets = Self.packets(of: table)
     self.packets = packets
     var last = -1
@@ -424,10 +455,15 @@ private struct CutFinder {
     /// The greatest number of frames that may be copied for decoding and hidden at the cuts of a
     /// playback run.
     var hidden: Int
+    /// Whether frames may be hidden at all.
+    var hidesAny: Bool
     /// The greatest number of frames that may be copied for decoding and hidden before the run.
     var hiddenBefore: Int
+    /// The greatest number of frames that are encoded up to the end of a range rather than hidden; 0 if no
+    /// frame may be encoded.
+    var longestHead: Int
     /// Whether frames may be encoded.
-    var renders: Bool
+    var renders: Bool { longestHead > 0 }
     /// The reason why frames cannot be encoded although this was requested, otherwise nil.
     var reason: String?
     /// Whether this is the first run of the movie.
@@ -436,7 +472,7 @@ private struct CutFinder {
     var isFirst: Bool
     /// Whether this is the last run of the movie.
     ///
-    /// A frame hidden after the last run would be the last frame of the movie and stay on screen.
+    /// Frames hidden after the last run have times after the end of the movie.
     var isLast: Bool
   }
 
@@ -481,14 +517,19 @@ private struct CutFinder {
     let isOwnStart = policy.isFirst && first == 0
     let isOwnEnd = policy.isLast && end == table.entries.count
     if !isFreeStart(at: low) {
-      if let found = (0..<low).last(where: isFreeStart(at:)),
+      let found = (0..<low).last(where: isFreeStart(at:)).flatMap { found in
         isOwnStart
           || copies(found, low..<high).count(where: { $0.position < low }) <= policy.hiddenBefore
+          ? found : nil
+      }
+      let next = (first + 1..<end).first { isFreeStart(at: position(of: $0)) }
+      if let found,
+        isOwnStart || !policy.renders || next == nil && end - first > policy.longestHead
       {
         key = found
       } else {
         guard policy.renders else { throw refusal(run, frames, isStart: true, policy) }
-        start = (first + 1..<end).first { isFreeStart(at: position(of: $0)) } ?? end
+        start = next ?? end
         key = start < end ? position(of: start) : high
       }
     }
@@ -500,14 +541,14 @@ private struct CutFinder {
         "the edit list of \(path) jumps to a frame that needs earlier frames",
         recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
     }
-    // Frames hidden before the first run get negative times. They take no ticks of the movie, so
-    // they are not counted.
+    // Frames hidden before the first run and after the last one take no ticks of the movie, so they
+    // are not counted.
     let hidden = copied.count {
-      $0.position < low && !policy.isFirst || $0.position >= high
+      $0.position < low && !policy.isFirst || $0.position >= high && !policy.isLast
     }
-    // A frame hidden at the end of the movie would stay on screen as its last frame, so the end of
-    // the last run is encoded if encoding is possible.
-    if isOwnEnd || isFreeEnd(end) || hidden <= policy.hidden && !(policy.isLast && policy.renders) {
+    if isOwnEnd || isFreeEnd(end)
+      || !policy.renders && policy.hidesAny && hidden <= policy.hidden
+    {
       return Selection(head: first..<start, copied: copied, tail: end..<end)
     }
     guard policy.renders else { throw refusal(run, frames, isStart: false, policy) }
@@ -529,7 +570,9 @@ private struct CutFinder {
     let last = packets[range].lazy.filter { $0.frame != nil }.map(\.decodeIndex).max()
     let first = firstDecoded[key]
     guard let last, first <= last else { return [] }
-    return positions[first...last].map { packets[$0] }
+    // Frames that are shown before a random access frame may need frames before it.
+    let leading = isRefresh(at: key) ? key : 0
+    return positions[first...last].filter { $0 >= leading }.map { packets[$0] }
   }
 
   private func checkReverse(
@@ -549,7 +592,14 @@ private struct CutFinder {
   private func isFreeStart(at position: Int) -> Bool {
     // If the first packet of the file is shown at or after this position, decoding starts at the
     // beginning of the file. No earlier packet can then be missing.
-    packets[position].isIndependent || firstDecoded[position] == 0
+    packets[position].isIndependent || firstDecoded[position] == 0 || isRefresh(at: position)
+  }
+
+  /// Whether the packet is a random access frame of HEVC, and all frames shown after it are decoded after
+  /// it.
+  private func isRefresh(at position: Int) -> Bool {
+    let packet = packets[position]
+    return hasRefresh && packet.isKeyFrame && firstDecoded[position] == packet.decodeIndex
   }
 
   /// Returns true if the frames before `index` can be decoded without the frame at `index` and all

@@ -68,16 +68,18 @@ struct ExportOutput: ~Copyable {
   ///
   /// The rotation is written as metadata, unless the frames were already rotated. Packets can be
   /// copied from the `sources` by ``copy(_:from:pts:dts:duration:description:runBytes:)``. `endTicks` is
-  /// the end of an animated image in ticks. `descriptions` are the sample descriptions of the source;
+  /// the end of an animated image in ticks, or that of a movie whose last packets are hidden; nil for other
+  /// movies. `descriptions` are the sample descriptions of the source;
   /// empty to make one from the parameters.
   mutating func begin(
-    _ parameters: CodecParameters, timescale: Int32, isUpright: Bool = false, endTicks: Int64 = 0,
+    _ parameters: CodecParameters, timescale: Int32, isUpright: Bool = false,
+    endTicks: Int64? = nil,
     copying sources: [OpenFile] = [],
     descriptions: [SampleDescription] = []
   ) throws {
     if let format = AnimatedImageFormat(rawValue: plan.container) {
       image = try AnimatedImageWriter(path: path, format: format, parameters: parameters)
-      self.endTicks = endTicks
+      self.endTicks = endTicks ?? 0
       return
     }
     var settings = MovieWriter.Settings(
@@ -100,7 +102,7 @@ struct ExportOutput: ~Copyable {
       displayMatrix: isUpright
         ? [] : Self.displayMatrix(asset.videoTrack?.format, properties),
       sideData: plan.sideData,
-      descriptions: descriptions, references: references?.video ?? [])
+      descriptions: descriptions, references: references?.video ?? [], endTicks: endTicks)
     if let track = audio?.track {
       audioTrack = try writer.addTrack(
         track.parameters, timescale: track.timescale, metadata: track.metadata,

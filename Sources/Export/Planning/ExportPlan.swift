@@ -96,6 +96,7 @@ struct ExportPlan {
         track, assets, markers: composition.markers, timescale: plan.timescale)
       report.framesCopied = Int64(plan.frames.count) - plan.hiddenCount - plan.encodedCount
       report.framesEncoded = plan.encodedCount
+      report.framesHeaderChanged = plan.changedCount
       report.copies = plan.copies
       report.cuts = plan.cuts
       report.framesHidden = plan.hiddenCount
@@ -198,7 +199,12 @@ struct ExportPlan {
     report.warnings += session.assets.flatMap { asset in
       asset.notes.map { "\(asset.path): \($0)" }
     }
-    sideData = try Self.sideData(of: asset, settings.mode)
+    // A movie whose frames are all encoded has no metadata of Dolby Vision, and does not claim it.
+    let keepsPackets = settings.mode.isPassthrough && report.framesCopied + report.framesHidden > 0
+    sideData = try Self.sideData(of: asset, keepsPackets: keepsPackets)
+    if keepsPackets, sideData.contains(where: \.isDolbyVision) {
+      report.framesWithoutRPU = report.framesEncoded
+    }
     report.lostMetadata += chapters.lost
     for case let language? in Set(session.composition.tracks.map(\.language))
     where TrackLanguage.stored(language, in: container) == nil {
@@ -206,7 +212,7 @@ struct ExportPlan {
     }
     for (number, asset) in assets.enumerated() {
       report.lostMetadata += Self.lostMetadata(
-        of: asset, settings, container, keepsRecording: keepsRecording)
+        of: asset, container, keepsPackets: keepsPackets, keepsRecording: keepsRecording)
       let copied = furtherTracks?.copied[number] ?? []
       report.lostMetadata += asset.otherTracks.filter { !copied.contains($0.index) }
         .compactMap(\.otherName)
@@ -380,9 +386,11 @@ struct ExportPlan {
   /// HDR10 metadata may be stored only inside the frames. Copied frames keep this metadata, but
   /// rendered frames lose it. For rendering, it is therefore read from the first frame and written
   /// for the whole track.
-  private static func sideData(of asset: Asset, _ mode: ExportMode) throws -> [TrackSideData] {
+  private static func sideData(
+    of asset: Asset, keepsPackets: Bool
+  ) throws -> [TrackSideData] {
     guard let format = asset.videoTrack?.format else { return [] }
-    guard !mode.isPassthrough else { return format.sideData }
+    guard !keepsPackets else { return format.sideData }
     let stated = format.sideData.filter(\.survivesEncoding)
     guard format.parameters.isPerceptuallyQuantized else { return stated }
     var reader = try FrameReader(asset)
@@ -394,11 +402,11 @@ struct ExportPlan {
 
   /// Returns the names of the metadata and tracks of a source that the output does not keep.
   private static func lostMetadata(
-    of asset: Asset, _ settings: ExportSettings, _ container: String, keepsRecording: Bool
+    of asset: Asset, _ container: String, keepsPackets: Bool, keepsRecording: Bool
   ) -> [String] {
     // Both containers can store the side data that frames bring.
     var lost = (asset.videoTrack?.format.sideData ?? []).filter { data in
-      !data.isStorable(in: container) || !settings.mode.isPassthrough && !data.survivesEncoding
+      !data.isStorable(in: container) || !keepsPackets && !data.survivesEncoding
     }.map(\.name)
     // The metadata of a recording refers to the original frame times. If the frame times change,
     // the metadata is lost.

@@ -182,6 +182,13 @@ public struct ExportReport: Hashable, Sendable, Codable {
   ///
   /// A constant-rate export encodes all frames, a passthrough export only frames at cuts.
   public internal(set) var framesEncoded: Int64 = 0
+  /// The number of copied frames whose header was changed, so that decoding starts anew there.
+  ///
+  /// These are HEVC frames at cuts. Their pixels are unchanged.
+  public internal(set) var framesHeaderChanged: Int64 = 0
+  /// The number of encoded frames without the metadata of Dolby Vision (RPU), among copied frames that have
+  /// it.
+  public internal(set) var framesWithoutRPU: Int64 = 0
   /// The number of encoded frames that repeat the frame before.
   public internal(set) var framesDuplicated: Int64 = 0
   /// The number of source frames that the output does not show.
@@ -225,6 +232,8 @@ public struct ExportReport: Hashable, Sendable, Codable {
     case path = "file"
     case segments = "plan"
     case duration, framesCopied, framesHidden, copies, cuts, framesEncoded, framesDuplicated
+    case framesHeaderChanged
+    case framesWithoutRPU = "framesWithoutRpu"
     case framesSkipped, framesSynthesized, synthesizedConfidence, shutterDegrees
     case maxTimeError, audio, avEndDifference, lostMetadata, warnings
     case undecodable = "undecodableFrames", shard, fileLength

@@ -24,8 +24,8 @@ struct OutputTimeMap {
     _ plan: PassthroughPlan, _ sources: [TimeMap],
     undecodable: Set<TimeMapBuilder.SourceFrame> = []
   ) {
-    // Players do not show frames before zero.
-    let shown = plan.frames.indices.filter { plan.frames[$0].pts >= 0 }
+    // Players do not show frames before zero and after the end.
+    let shown = plan.frames.indices.filter { (0..<plan.endTicks).contains(plan.frames[$0].pts) }
       .sorted { plan.frames[$0].pts < plan.frames[$1].pts }
     var builder = TimeMapBuilder(sources, isFine: false, frameCount: shown.count)
     var previous = TimeMapBuilder.Shown.nothing

@@ -85,11 +85,12 @@ package struct MovieFileWriter: ~Copyable {
   /// The number of bytes written to the file so far.
   package var byteCount: Int64 { output.byteCount }
 
-  /// Replaces the description of a track, except for its references to other tracks, before the file is
-  /// finished.
+  /// Replaces the description of a track, except for its end and its references to other tracks, before the
+  /// file is finished.
   package mutating func describe(_ number: Int, as track: MovieTrack) {
-    let references = tracks[number].track.references
+    let (references, end) = (tracks[number].track.references, tracks[number].track.endTicks)
     tracks[number].track = track
+    tracks[number].track.endTicks = end
     tracks[number].track.references += references
   }
 

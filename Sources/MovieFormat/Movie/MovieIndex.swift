@@ -137,7 +137,8 @@ extension MovieIndex {
     var box = BoxBytes()
     box.box(BoxType.movie) { box in
       let duration = tracks.map {
-        Self.rescale(max(0, $0.samples.end), from: $0.track.timescale, to: timescale, .up)
+        Self.rescale(
+          max(0, $0.track.end(of: $0.samples)), from: $0.track.timescale, to: timescale, .up)
       }.max()
       writeHeader(duration ?? 0, trackCount: tracks.count, into: &box)
       for (index, part) in tracks.enumerated() where isFragmented || !part.samples.samples.isEmpty {

@@ -26,6 +26,10 @@ package struct MovieTrack: Sendable {
   package var volume: UInt16 = 0
   /// The references to other tracks, which are named by their index.
   package var references: [Reference] = []
+  /// The time in ticks at which the edit list ends the track; nil to end with its last sample.
+  ///
+  /// Players decode later samples, but do not show them.
+  package var endTicks: Int64?
   /// The media header box: `vmhd`, `smhd`, `gmhd` or `nmhd`.
   package var mediaHeader: [UInt8]
   /// The boxes after the `mdia` box, such as `tapt` and `udta`.
@@ -149,7 +153,7 @@ extension MovieTrack {
     _ samples: SampleTable, first: FirstSample?, number: UInt32, of movie: MovieIndex,
     into box: inout BoxBytes
   ) {
-    let edits = EditList(samples, first: first, timescale: timescale, movie: movie)
+    let edits = EditList(self, samples, first: first, movie: movie)
     box.box(BoxType.track) { box in
       writeHeader(edits.movieDuration, number, movie, into: &box)
       edits.write(into: &box)
@@ -187,6 +191,9 @@ extension MovieTrack {
       box.append(bytes: extras)
     }
   }
+
+  /// The end of the last sample that is shown, in ticks.
+  func end(of samples: SampleTable) -> Int64 { min(samples.end, endTicks ?? samples.end) }
 
   private func writeHeader(
     _ duration: Int64, _ number: UInt32, _ movie: MovieIndex, into box: inout BoxBytes
@@ -292,13 +299,15 @@ private struct EditList {
   /// The duration of the track in ticks of the movie, and of the media in ticks of the track.
   private(set) var (movieDuration, mediaDuration): (Int64, Int64) = (0, 0)
 
-  init(_ samples: SampleTable, first: FirstSample?, timescale: Int32, movie: MovieIndex) {
+  init(_ track: MovieTrack, _ samples: SampleTable, first: FirstSample?, movie: MovieIndex) {
+    let timescale = track.timescale
     func movieTicks(_ ticks: Int64, _ rounding: MovieIndex.Rounding) -> Int64 {
       MovieIndex.rescale(ticks, from: timescale, to: movie.timescale, rounding)
     }
     guard let decoded = first?.ticks ?? samples.samples.first?.ticks else { return }
     let start = first?.presentationTicks ?? samples.start
-    movieDuration = movieTicks(max(0, samples.end), .up)
+    let end = track.end(of: samples)
+    movieDuration = movieTicks(max(0, end), .up)
     // Streams that are cut from broadcasts or AVCHD start with a key frame, followed by frames that are
     // shown before the key frame. The edit list starts with the one that is shown first.
     if let shown = samples.shown, start > 0, shown.lowerBound < start {
@@ -306,13 +315,13 @@ private struct EditList {
       mediaDuration = shown.upperBound - begin
       let delay = movieTicks(begin, .toNearest)
       if delay > 0 { entries.append((delay, -1)) }
-      entries.append((movieTicks(mediaDuration, .toNearest), begin - decoded))
+      entries.append((movieTicks(min(end, shown.upperBound) - begin, .toNearest), begin - decoded))
       return
     }
     mediaDuration = first == nil ? samples.end - start : 0
     let delay = movieTicks(start, .down)
     // The duration 0 in the head of a fragmented file means that all fragments are included.
-    let duration = first == nil ? movieTicks(mediaDuration, .up) : 0
+    let duration = first == nil ? movieTicks(end - start, .up) : 0
     if delay > 0 {
       entries = [(delay, -1), (duration, start - decoded)]
     } else {

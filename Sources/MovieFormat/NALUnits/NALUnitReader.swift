@@ -37,12 +37,13 @@ package struct NALUnitReader {
   }
 }
 
-/// Reads Exp-Golomb codes, which are the variable-length numbers of H.264.
+/// Reads bits and Exp-Golomb codes, which are the variable-length numbers of H.264 and HEVC.
 ///
 /// See Rec. ITU-T H.264, 9.1.
 package struct ExpGolombReader<Bytes: RandomAccessCollection<UInt8>> where Bytes.Index == Int {
   private let bytes: Bytes
-  private var offset: Int
+  /// The position of the next bit from the start of the bytes.
+  private(set) var offset: Int
 
   /// Creates a reader that starts at the first bit of the byte at `index`.
   package init(_ bytes: Bytes, at index: Int) {
@@ -65,6 +66,24 @@ package struct ExpGolombReader<Bytes: RandomAccessCollection<UInt8>> where Bytes
       value = value << 1 | next
     }
     return offset > bytes.endIndex * 8 ? nil : value - 1
+  }
+
+  /// Reads a number of up to 32 bits.
+  ///
+  /// Returns nil at the end of the bytes.
+  mutating func bits(_ count: Int) -> Int? {
+    var value = 0
+    for _ in 0..<count {
+      guard let next = bit() else { return nil }
+      value = value << 1 | next
+    }
+    return value
+  }
+
+  /// Skips bits; returns false if the bytes end before them.
+  mutating func skip(_ count: Int) -> Bool {
+    offset += count
+    return offset <= bytes.endIndex * 8
   }
 
   private mutating func bit() -> Int? {

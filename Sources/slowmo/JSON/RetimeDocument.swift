@@ -22,12 +22,14 @@ struct RetimeDocument: Encodable, TextDocument {
     // These keys are null for a project file, which is not an export.
     case copies, framesCopied, framesHidden, framesEncoded, framesDuplicated, framesSkipped
     case framesSynthesized, synthesizedConfidence, shutterDegrees, fileLength
+    case framesHeaderChanged, framesWithoutRpu
     case hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, sparseFrames
 
     static let unknownOfProject: [Self] = [
       .cuts, .copies, .framesCopied, .framesHidden, .framesEncoded, .framesDuplicated,
       .framesSkipped, .hiddenNs, .maxTimeErrorNs, .audio, .avEndDifferenceNs, .sparseFrames,
       .shard, .framesSynthesized, .synthesizedConfidence, .shutterDegrees, .fileLength,
+      .framesHeaderChanged, .framesWithoutRpu,
     ]
   }
 

@@ -77,7 +77,7 @@ struct ExportOptions: ParsableArguments, Sendable {
   @Option(
     help: """
       Cuts between key frames with --copy: squeeze (copy the needed frames and hide them), render \
-      (encode up to the next key frame), auto (squeeze if few, else render), keyframe (refuse).
+      (encode up to the next key frame), auto (render H.264 and HEVC, else squeeze), keyframe (refuse).
       """)
   var boundary = CutPolicy.auto
 
