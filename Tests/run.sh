@@ -97,7 +97,7 @@ step_packages() {
   install_packages "${build_packages[@]}" "${optional_packages[@]}" "${lab_packages[@]}" python3 \
     python3-jsonschema python3-venv ffmpeg mediainfo strace gstreamer1.0-tools \
     gstreamer1.0-plugins-base gstreamer1.0-plugins-good libimage-exiftool-perl libraw-bin \
-    libheif-examples zint python3-numpy exiv2 python3-pil libgl1-mesa-dri libegl1 libgles2 \
+    libheif-examples libde265-examples zint python3-numpy exiv2 python3-pil libgl1-mesa-dri libegl1 libgles2 \
     fonts-dejavu-core
   Samples/install-zxing.sh
   Samples/install-faces.sh
@@ -166,6 +166,13 @@ step_foreign_files() {
 step_audits() {
   "$av_python" Tests/Tools/CheckSoak/check-soak.py "$programs/slowmo" --cases "$check_cases"
   must_fail "$av_python" Tests/Tools/CheckSoak/check-soak.py "$programs/slowmo" --cases 8 --careless
+}
+
+step_seams() {
+  local soak=("$av_python" Tests/Tools/HEVCSeams/hevc-seams.py "$programs/slowmo")
+  # The long run has other cases each time, and prints the first one.
+  "${soak[@]}" --cases "$seam_cases" --first "${first_seam:-0}"
+  "${soak[@]}" --planted
 }
 
 step_boxes() {
@@ -266,6 +273,7 @@ declare -A titles=(
   [outputs]="two verbs on one name, signals at random instants, and full disks"
   [foreign_files]="playlists, scripts and damaged files, which must lead to no other file and to no network"
   [audits]="audits of clips with planted faults, written by PyAV"
+  [seams]="cuts and joins of HEVC movies, judged by three decoders"
   [boxes]="the boxes of movies"
   [seeks]="seeks by frame number with OpenCV"
   [first_clip]="the first clip"
@@ -360,23 +368,24 @@ run_steps packages
 if ! ((${#groups[@]})); then
   ledger_takes=5 kills=15 kill_jobs=1 power_cuts=10 output_pairs=12 output_signals=60 full_disks=30
   unread_outputs=10
-  foreign_files=30 fuzz_cases=100 check_cases=24
+  foreign_files=30 fuzz_cases=100 check_cases=24 seam_cases=60
   run_steps format build
   # Five at a time on two processors: the emulated machine uses one of them, and cameras and signals wait
   # most of the time.
   run_beside 5 lab units outputs allocations debian fuzz python docs kills power_cuts foreign_files \
-    audits boxes seeks first_clip ledger
+    audits seams boxes seeks first_clip ledger
   finish
   exit
 fi
 
 export OVERCRANK_FULL=1
 ledger_takes=100 kills=1000 kill_jobs=$(nproc) power_cuts=200 output_pairs=200 output_signals=300
-unread_outputs=50 full_disks=500 foreign_files=2000 fuzz_cases=10000 check_cases=500
+unread_outputs=50 full_disks=500 foreign_files=2000 fuzz_cases=10000 check_cases=500 seam_cases=2000
+first_seam=$((EPOCHSECONDS / 60))
 for group in "${groups[@]}"; do
   case $group in
     cases) run_steps build units fuzz ;;
-    soaks) run_steps build kills power_cuts outputs foreign_files audits ledger ;;
+    soaks) run_steps build kills power_cuts outputs foreign_files audits seams ledger ;;
     peers) run_steps build lab_itself usb_camera benchmarks fake_driver clusters ;;
     readers) run_steps build boxes movie_readers ;;
     sanitizers) run_steps sanitizers ;;
