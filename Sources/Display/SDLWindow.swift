@@ -11,18 +11,21 @@ import OvercrankRaster
 /// Only this type and ``TextTextures`` call SDL. Only the thread that created the window may use
 /// it. SDL requires this to be the main thread.
 final class SDLWindow {
-  /// An SDL texture, with the pixel format and size that it was created for.
+  /// An SDL texture, with the pixel format, size and conversion to RGB that it was created for.
   private struct Texture {
     let pointer: OpaquePointer
     let format: UInt32
     let size: VideoSize
+    /// The conversion from YUV; nil for RGB.
+    let mode: SDL_YUV_CONVERSION_MODE?
+    /// Whether pixels are interpolated; nil before the texture is drawn.
+    var isSmooth: Bool?
   }
 
   private let window: OpaquePointer
   private let renderer: OpaquePointer
   private var textures: [DrawingCommand.Image: Texture] = [:]
   private var texts: TextTextures
-  private var conversions: [DrawingCommand.Image: SDL_YUV_CONVERSION_MODE] = [:]
 
   /// Throws if the process has no screen.
   ///
@@ -121,12 +124,7 @@ final class SDLWindow {
     _ frame: MediaFrame, as format: TextureFormat, to image: DrawingCommand.Image
   ) throws(MediaError) {
     let size = VideoSize(width: frame.width, height: frame.height)
-    let kind = format.pixelFormat.rawValue
-    if let mode = format.mode {
-      conversions[image] = mode
-      SDL_SetYUVConversionMode(mode)
-    }
-    let texture = try texture(kind, size, image)
+    let texture = try texture(format, size, image)
     func line(_ plane: Int) -> Int32 { Int32(clamping: frame.bytesPerRow(plane)) }
     let result =
       switch format {
@@ -147,7 +145,7 @@ final class SDLWindow {
   /// - Throws: `MediaError` with `.noDisplay` if the renderer has no memory for the image.
   func upload(_ pixels: PixelBuffer, to image: DrawingCommand.Image) throws(MediaError) {
     let size = VideoSize(width: pixels.width, height: pixels.height)
-    let texture = try texture(TextureFormat.bgra.pixelFormat.rawValue, size, image)
+    let texture = try texture(.bgra, size, image)
     let result = pixels.withUnsafeBytes(ofPlane: 0) { bytes in
       SDL_UpdateTexture(texture, nil, bytes.baseAddress, Int32(clamping: pixels.width * 4))
     }
@@ -155,10 +153,14 @@ final class SDLWindow {
   }
 
   private func texture(
-    _ format: UInt32, _ size: VideoSize, _ image: DrawingCommand.Image
+    _ layout: TextureFormat, _ size: VideoSize, _ image: DrawingCommand.Image
   ) throws(MediaError) -> OpaquePointer {
+    let (format, mode) = (layout.pixelFormat.rawValue, layout.mode)
+    // The software renderer converts to RGB during the upload, `opengl` chooses its shader when it
+    // creates a texture, and `opengles2` when it draws.
+    if let mode { SDL_SetYUVConversionMode(mode) }
     if let known = textures[image] {
-      if known.format == format, known.size == size { return known.pointer }
+      if known.format == format, known.size == size, known.mode == mode { return known.pointer }
       SDL_DestroyTexture(known.pointer)
       textures[image] = nil
     }
@@ -169,7 +171,7 @@ final class SDLWindow {
     else { throw .noDisplay(Self.lastError) }
     // Blending is switched off, because video frames have no transparency.
     SDL_SetTextureBlendMode(made, SDL_BLENDMODE_NONE)
-    textures[image] = Texture(pointer: made, format: format, size: size)
+    textures[image] = Texture(pointer: made, format: format, size: size, mode: mode)
     return made
   }
 
@@ -203,10 +205,16 @@ final class SDLWindow {
     _ isSmooth: Bool
   ) {
     guard let texture = textures[image] else { return }
-    // Renderers with shaders convert YUV to RGB only when they draw. SDL's conversion mode is
-    // global, so it is set before each image.
-    if let mode = conversions[image] { SDL_SetYUVConversionMode(mode) }
-    SDL_SetTextureScaleMode(texture.pointer, isSmooth ? SDL_ScaleModeLinear : SDL_ScaleModeNearest)
+    // SDL's conversion mode is global, so it is set before each image.
+    if let mode = texture.mode { SDL_SetYUVConversionMode(mode) }
+    if texture.isSmooth != isSmooth {
+      SDL_SetTextureScaleMode(
+        texture.pointer, isSmooth ? SDL_ScaleModeLinear : SDL_ScaleModeNearest)
+      // With `opengl`, SDL 2.26 binds the chroma planes in place of the luma plane to change their
+      // mode, but still takes the texture for bound. It would draw chroma as luma, which is gray.
+      SDL_GL_UnbindTexture(texture.pointer)
+      textures[image]?.isSmooth = isSmooth
+    }
     var from = SDL_Rect(source)
     // SDL rotates the target rectangle around its center. So the rectangle to pass is the rectangle
     // before the rotation, which has the same center.
@@ -220,7 +228,7 @@ final class SDLWindow {
       w: Float(width), h: Float(height))
     SDL_RenderCopyExF(
       renderer, texture.pointer, &from, &to, Double(rotation), nil, SDL_FLIP_NONE)
-    if conversions[image] != nil { SDL_RenderFlush(renderer) }
+    if texture.mode != nil { SDL_RenderFlush(renderer) }
   }
 
   /// Shows the drawn content on the screen.
