@@ -305,6 +305,11 @@ extension SDLWindow {
     var event = SDL_Event()
     while SDL_PollEvent(&event) != 0 {
       if let known = Self.event(event) { events.append(known) }
+      if event.type == SDL_MOUSEBUTTONUP.rawValue, Int32(event.button.button) == SDL_BUTTON_LEFT,
+        event.button.clicks > 0, event.button.clicks % 2 == 0
+      {
+        events.append(.doubleClicked(Self.point(event.button.x, event.button.y)))
+      }
     }
     return events
   }
@@ -319,6 +324,7 @@ extension SDLWindow {
           VideoSize(width: Int(event.window.data1), height: Int(event.window.data2)))
       case UInt32(SDL_WINDOWEVENT_EXPOSED.rawValue): .exposed
       case UInt32(SDL_WINDOWEVENT_CLOSE.rawValue): .closed
+      case UInt32(SDL_WINDOWEVENT_LEAVE.rawValue): .pointerLeft
       default: nil
       }
     case SDL_TEXTINPUT: text(event.text)
@@ -362,11 +368,16 @@ extension SDLWindow {
       Int(SDLK_UP.rawValue): "up", Int(SDLK_DOWN.rawValue): "down",
       Int(SDLK_HOME.rawValue): "home", Int(SDLK_END.rawValue): "end",
       Int(SDLK_BACKSPACE.rawValue): "backspace", Int(SDLK_ESCAPE.rawValue): "escape",
+      Int(SDLK_TAB.rawValue): "tab", Int(SDLK_RETURN.rawValue): "return",
+      Int(SDLK_KP_ENTER.rawValue): "return", Int(SDLK_F1.rawValue): "f1",
       Int(SDLK_KP_PLUS.rawValue): "+", Int(SDLK_KP_MINUS.rawValue): "-",
     ]
     var prefix = ""
     if key.mod & UInt16(KMOD_CTRL.rawValue) != 0 { prefix += "ctrl+" }
     if key.mod & UInt16(KMOD_ALT.rawValue) != 0 { prefix += "alt+" }
+    if code == Int(SDLK_TAB.rawValue), key.mod & UInt16(KMOD_SHIFT.rawValue) != 0 {
+      prefix += "shift+"
+    }
     if let name = names[code], !(prefix.isEmpty && ["+", "-"].contains(name)) {
       return .key(prefix + name)
     }

@@ -97,6 +97,24 @@ struct PlayerSceneTests {
     #expect(columns(.outside) == [12...312, 412...1_268])
   }
 
+  @Test func `The ends of the range are drawn as brackets`() throws {
+    var scene = try Self.scene()
+    scene.timeline = TimelineContent(
+      Composition(try MediaSource(path: "clip.mov", duration: MediaTime(seconds: 1_256))))
+    func columns() -> [ClosedRange<Int>] {
+      scene.drawing.compactMap {
+        guard case .fill(let area, .range) = $0 else { return nil }
+        return area.x...area.right
+      }
+    }
+    #expect(columns().isEmpty)
+    scene.rangeStart = 300
+    #expect(columns() == [311...314, 311...320, 311...320])
+    scene.rangeEnd = 400
+    // The bracket at the end opens to the left.
+    #expect(columns().dropFirst(3) == [411...414, 405...414, 405...414])
+  }
+
   @Test func `Equal player scenes give the same draw commands`() throws {
     var scene = try Self.scene()
     #expect(scene.drawing == (try Self.scene().drawing))

@@ -2,6 +2,7 @@
 
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankPreview
 import OvercrankRaster
 
 /// Everything that a player's window shows, as a value.
@@ -38,7 +39,17 @@ struct PlayerScene: Hashable, Sendable {
   var loop: TimeRange?
   /// The composition times of the marks on the time line.
   var marks: [Rational] = []
+  /// The start of the selected range, in composition time; nil for no range.
+  var rangeStart: Rational?
+  /// The end of the selected range; nil while it is not set.
+  var rangeEnd: Rational?
   var isPlaying = false
+  var buttons: [ViewButton] = []
+  /// Whether the bar with the buttons is visible.
+  var showsBar = false
+  var keyHelp: [KeyDescription] = []
+  var showsHelp = false
+  var focus = WidgetFocus()
   /// The text of the status line.
   var status = ""
   /// A text that is shown for a moment; empty for no text.
@@ -51,6 +62,40 @@ struct PlayerScene: Hashable, Sendable {
   private var font: InstalledFont { .standard }
 
   var layout: WindowLayout { WindowLayout(size, paneCount: panes.count) }
+
+  /// The widgets over the images and the time line.
+  var widgets: Widget {
+    let layout = layout
+    let whole = PixelRect(x: 0, y: 0, width: size.width, height: size.height)
+    var children: [Widget] = []
+    if !layout.panel.isEmpty, timeline.duration > .zero {
+      children.append(
+        Widget(
+          kind: .slider(value: (position / timeline.duration).doubleValue), name: "time line",
+          area: layout.scrubArea))
+    }
+    if showsBar {
+      let area = PixelRect(x: 0, y: 0, width: size.width, height: layout.panes[0].bottom)
+      if let bar = Widget.bar(buttons, over: area, textScale: layout.textScale) {
+        children.append(bar)
+        if let hint = bar.hintLabel(of: focus.hinted, within: area) { children.append(hint) }
+      }
+    }
+    if showsHelp, let help = Widget.help(keyHelp, over: whole) { children.append(help) }
+    return Widget(kind: .window, name: "window", area: whole, children: children)
+  }
+
+  /// Handles an event for the buttons.
+  mutating func handle(_ event: WindowEvent) -> WidgetFocus.Effect {
+    // The keyboard reaches buttons that are not visible yet.
+    if case .key("tab") = event { showsBar = true }
+    if case .key("shift+tab") = event { showsBar = true }
+    guard let bar = widgets.find("bar") else {
+      focus = WidgetFocus()
+      return .none
+    }
+    return focus.handle(event, in: bar)
+  }
 
   /// The commands that draw the window, from back to front.
   var drawing: [DrawingCommand] {
@@ -71,7 +116,7 @@ struct PlayerScene: Hashable, Sendable {
       list += label(
         message, x: pane.x + 12, y: pane.y + 12, layout.textScale, within: pane.width - 24)
     }
-    return list
+    return list + widgets.drawing(focus)
   }
 
   private func paneDrawing(_ index: Int, _ layout: WindowLayout) -> [DrawingCommand] {
@@ -153,6 +198,15 @@ struct PlayerScene: Hashable, Sendable {
       let left = min(max(area.x, column - width / 2), area.right - width)
       list.append(.fill(PixelRect(x: left, y: area.y, width: width, height: area.height), color))
     }
+    /// Draws a bracket at an end of the range.
+    func bracket(_ time: Rational, opensRight: Bool) {
+      line(time, width: 3, .range)
+      let column = layout.column(of: time, duration: timeline.duration)
+      let left = min(max(area.x, opensRight ? column - 1 : column - 7), area.right - 9)
+      for y in [area.y, area.bottom - 3] {
+        list.append(.fill(PixelRect(x: left, y: y, width: 9, height: 3), .range))
+      }
+    }
     if let loop {
       let left = layout.column(of: loop.start.seconds, duration: timeline.duration)
       let right = layout.column(of: loop.end.seconds, duration: timeline.duration)
@@ -165,6 +219,8 @@ struct PlayerScene: Hashable, Sendable {
           .fill(PixelRect(x: left, y: y, width: right - left, height: 2), .loop))
       }
     }
+    if let rangeStart { bracket(rangeStart, opensRight: true) }
+    if let rangeEnd { bracket(rangeEnd, opensRight: false) }
     for marker in timeline.markers { line(marker, width: 2, .loop) }
     for mark in marks { line(mark, width: 2, .mark) }
     line(position, width: 4, .shade)

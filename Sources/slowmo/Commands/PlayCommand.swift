@@ -17,20 +17,7 @@ struct PlayCommand: ParsableCommand, Verb {
         slowmo play take.mov --terminal --range 0.5..1 --speed 2 --audio none
 
       Keys:
-        space           pause
-        . ,             next and previous frame
-        [ ] backspace   half, double and normal speed
-        r               reverse
-        left right      1 s back and forward
-        home end        start and end
-        a b             start and end of a loop; b alone ends it
-        p u             next pitch algorithm, mute
-        m               set a mark, from which the time is shown
-        s               write the frame as PNG
-        i o             start and end of a range
-        1 to 9          speed of the range: 8 is 1/8; without a range, of all
-        w               write the file of -o
-        q               quit
+      \(KeyDescription.table(PlayerKey.descriptions, width: 16))
 
       --script presses keys without a window, or with --window in one. Each line of its file is a
       time in seconds after the start, and a key. Playback ends at the last line.
@@ -41,14 +28,11 @@ struct PlayCommand: ParsableCommand, Verb {
         slowmo play take.mov --script edits.txt --audio none -o edited.otio
 
       The window needs slowmo-full. It shows the image, a time line with thumbnails and speeds, and
-      the position. Drag on the time line to scrub. Turn the wheel to zoom until pixels are visible,
-      and drag the image to move it. More keys of the window:
+      the position. Buttons appear when the pointer moves. Click the image to pause, and double-click
+      it for full screen. Drag on the time line to scrub. Turn the wheel to zoom until pixels are
+      visible, and drag the image to move it. More keys of the window:
 
-        f                             full screen
-        ctrl+s                        write the window as PNG
-        alt++ alt+- alt+backspace     zoom in, zoom out, no zoom
-        alt+left alt+right            move the image
-        alt+up alt+down               move the image
+      \(KeyDescription.table(PlayerKey.windowDescriptions, width: 30))
 
       --terminal plays without a window: audio, and the position on a line.
 
@@ -175,7 +159,7 @@ struct PlayCommand: ParsableCommand, Verb {
 
   func perform() throws -> ExitStatus {
     let keys = try script.map {
-      try ScriptLine.script($0, example: "0.5 space") { PlayerKey(rawValue: String($0)) }
+      try ScriptLine.script($0, example: "0.5 space") { PlayerKey(name: $0) }
     }
     if output == nil, keys?.contains(where: { $0.action == .write }) ?? false {
       throw CommandError.usage(

@@ -55,6 +55,9 @@ final class PlaybackProject {
     edit.marks.map { edit.editedTime(of: $0.range.start.seconds) }
   }
 
+  /// The start and the end of the range in the edited composition; nil for those that are not set.
+  var rangeTimes: (start: Rational?, end: Rational?) { edit.rangeTimes }
+
   /// Performs the action of a key that edits.
   ///
   /// - Returns: A message about the change; nil for a key that does not edit.

@@ -118,7 +118,7 @@ final class PlaybackSession: Sendable {
   private func pressTypedKeys(_ view: PlaybackView) throws -> Bool {
     guard let window = view.window, !view.isWaiting else { return true }
     guard let names = window.takeKeys() else { return false }
-    for key in names.compactMap(PlayerKey.init) {
+    for key in names.compactMap({ PlayerKey(name: $0) }) {
       guard try press(key, view) else { return false }
     }
     return true

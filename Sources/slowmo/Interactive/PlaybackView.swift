@@ -37,6 +37,10 @@ final class PlaybackView {
     (self.project, self.stopsAtError) = (project, stopsAtError)
     memory = PlayerKey.Memory(rate: rate)
     window?.marks = project.markTimes
+    window?.keyHelp =
+      PlayerKey.descriptions + PlayerKey.windowDescriptions + PlayerKey.pointerDescriptions
+    window?.clickKey = PlayerKey.space.rawValue
+    window?.doubleClickKey = PlayerKey.fullScreen.rawValue
   }
 
   /// True if a screenshot waits for its frame.
@@ -49,6 +53,8 @@ final class PlaybackView {
     do {
       if let message = try project.press(key, player) {
         window?.marks = project.markTimes
+        window?.rangeStart = project.rangeTimes.start
+        window?.rangeEnd = project.rangeTimes.end
         if !message.isEmpty { report(message) }
       }
     } catch {
@@ -66,6 +72,7 @@ final class PlaybackView {
     case .panRight: window?.pan(x: -0.1, y: 0)
     case .panUp: window?.pan(x: 0, y: 0.1)
     case .panDown: window?.pan(x: 0, y: -0.1)
+    case .help: window?.showsHelp.toggle()
     default:
       guard try memory.press(key, player) else { return false }
       window?.mark = memory.mark
@@ -98,6 +105,8 @@ final class PlaybackView {
         isCurrent: player.isFrameCurrent, written
       ) { _ throws(MediaError) in try frame?.pngData() }
     }
+    window.buttons = PlayerKey.buttons(
+      isPlaying: player.rate != .zero, isReversed: memory.rate < .zero)
     try window.present(at: time, rate: memory.rate)
     try takeScreenshots(
       isCurrent: window.isCurrent, written

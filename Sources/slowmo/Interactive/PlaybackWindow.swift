@@ -29,6 +29,20 @@ package protocol PlaybackWindow: AnyObject {
   var mark: PlayerTime? { get set }
   /// The composition times of all marks.
   var marks: [Rational] { get set }
+  /// The start of the range in composition time; nil for no range.
+  var rangeStart: Rational? { get set }
+  /// The end of the range in composition time; nil for none.
+  var rangeEnd: Rational? { get set }
+  /// The buttons, each of which acts as a key.
+  var buttons: [ViewButton] { get set }
+  /// The keys that the help shows.
+  var keyHelp: [KeyDescription] { get set }
+  /// Whether the help is shown.
+  var showsHelp: Bool { get set }
+  /// The key that a click on the image presses; nil for none.
+  var clickKey: String? { get set }
+  /// The key that a double click on the image presses; nil for none.
+  var doubleClickKey: String? { get set }
   /// A text to show over the image; empty for none.
   var message: String { get set }
   /// True if the last refresh showed the frames that were due.
