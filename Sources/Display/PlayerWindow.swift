@@ -84,7 +84,7 @@ public final class PlayerWindow {
   package var clickKey: String?
   /// The key that a double click on an image reports, after two clicks; nil for none.
   package var doubleClickKey: String?
-  /// A text that is shown over the image; empty for no text.
+  /// A text that the status line shows instead of the position; empty for no text.
   public var message: String {
     get { scene.message }
     set { scene.message = newValue }
@@ -149,6 +149,7 @@ public final class PlayerWindow {
     switch event {
     case .key(let name): return .key(name)
     case .closed: return .closed
+    case .dropped(let path): return .dropped(path)
     case .exposed: mustDraw = true
     case .resized: resize()
     case .pressed, .moved, .released, .doubleClicked, .wheel:

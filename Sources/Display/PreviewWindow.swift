@@ -105,7 +105,7 @@ public final class PreviewWindow {
       case .resized:
         scene.size = window.size
         mustDraw = true
-      case .pressed, .moved, .released, .doubleClicked, .pointerLeft, .wheel: break
+      case .pressed, .moved, .released, .doubleClicked, .pointerLeft, .dropped, .wheel: break
       }
     }
     return input

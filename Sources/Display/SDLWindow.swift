@@ -328,6 +328,7 @@ extension SDLWindow {
       default: nil
       }
     case SDL_TEXTINPUT: text(event.text)
+    case SDL_DROPFILE: dropped(event.drop)
     case SDL_KEYDOWN: key(event.key.keysym)
     case SDL_MOUSEBUTTONDOWN:
       button(event.button.button).map { .pressed($0, point(event.button.x, event.button.y)) }
@@ -350,6 +351,13 @@ extension SDLWindow {
     case SDL_BUTTON_RIGHT: .right
     default: nil
     }
+  }
+
+  private static func dropped(_ event: SDL_DropEvent) -> WindowEvent? {
+    guard let file = event.file else { return nil }
+    // SDL leaves the memory of the path to the receiver.
+    defer { SDL_free(file) }
+    return .dropped(String(cString: file))
   }
 
   /// Returns the character that a key types, which depends on the layout of the keyboard.

@@ -63,7 +63,6 @@ struct PlayerSceneTests {
 
   @Test func `The player draws its text and panels over the video image`() throws {
     var scene = try Self.scene()
-    scene.message = "muted"
     scene.status = "frame 7/960 · 0.029167 s · 1/8"
     let list = scene.drawing
     #expect(list.first == .fill(PixelRect(x: 0, y: 0, width: 1_280, height: 720), .background))
@@ -74,8 +73,16 @@ struct PlayerSceneTests {
           destination: PixelRect(x: 0, y: 0, width: 1_280, height: 608), rotation: 0,
           isSmooth: true))
     let texts = Self.texts(list)
-    #expect(texts.contains(scene.status) && texts.last == "muted")
-    #expect(texts.contains("0.000 / 11.100 s"))
+    #expect(texts.contains(scene.status) && texts.contains("0.000 / 11.100 s"))
+    // A message takes the place of the position, and covers no pixel of the image.
+    let bottom = scene.layout.panes[0].bottom
+    scene.message = "muted"
+    let message = try #require(
+      scene.drawing.compactMap { command -> Int? in
+        if case .text("muted", _, let y, _, _) = command { y } else { nil }
+      }.first)
+    #expect(message >= bottom && !Self.texts(scene.drawing).contains(scene.status))
+    #expect(scene.drawing.prefix(2) == list.prefix(2))
   }
 
   @Test func `Loop range and mark and playhead are drawn at their times`() throws {

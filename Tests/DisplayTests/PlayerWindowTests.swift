@@ -381,6 +381,20 @@ struct PlayerWindowTests {
     }
   }
 
+  @Test func `A window without a clip reports the file that is dropped on it`() throws {
+    SDL_SetHint(SDL_HINT_VIDEODRIVER, "dummy")
+    let lines = [KeyDescription("drop a file", "to play it")]
+    let window = try FileDropWindow(title: "empty", lines: lines)
+    _ = window.takeInput()
+    #expect(window.widgets?.find("drop a file")?.text == "to play it")
+    var event = SDL_Event()
+    event.type = SDL_DROPFILE.rawValue
+    event.drop.file = SDL_strdup("/clips/take 1.mov")
+    SDL_PushEvent(&event)
+    window.post(.key("x"))
+    #expect(window.takeInput() == [.key("x"), .dropped("/clips/take 1.mov")])
+  }
+
   @Test func `A resized window draws at its new size`() throws {
     let stage = try WindowStage([painted()])
     stage.window.zoom(by: 4)

@@ -53,6 +53,28 @@ struct PlayEditTests {
     }
   }
 
+  @Test func `Undo and redo go through marks and ranges and speeds`() async throws {
+    let finished = try await play(
+      Self.keys.replacingOccurrences(of: "0.35 w", with: ""), "-o", "unused.otio")
+    #expect(try speeds(finished.document()) == ["1/1", "1/8", "1/1"])
+    func after(_ keys: String...) async throws -> [String: Any] {
+      let lines = keys.map { "0.35 \($0)" }.joined(separator: "\n")
+      let finished = try await play(Self.keys.replacingOccurrences(of: "0.35 w", with: lines))
+      try #require(finished.status == 0, "\(finished.errors)")
+      return try finished.document()
+    }
+    let undone = try await after("ctrl+z")
+    #expect(speeds(undone) == ["1/1"] && (try marks(undone)).count == 1)
+    // The range and the mark go too. A further undo has no effect.
+    let empty = try await after("ctrl+z", "ctrl+z", "ctrl+z", "ctrl+z", "ctrl+z")
+    #expect(speeds(empty) == ["1/1"] && (try marks(empty)).isEmpty)
+    let redone = try await after("ctrl+z", "ctrl+z", "ctrl+y", "ctrl+y", "ctrl+y")
+    #expect(speeds(redone) == ["1/1", "1/8", "1/1"])
+    // An edit after undo ends what could be redone.
+    let changed = try await after("ctrl+z", "4", "ctrl+y")
+    #expect(speeds(changed) == ["1/1", "1/4", "1/1"])
+  }
+
   @Test(arguments: [["edited.otio"], ["edited.mov"], ["edited.mp4", "--fps", "30"]])
   func `A slow range and a mark set by player keys are exported`(_ output: [String]) async throws {
     let finished = try await play(

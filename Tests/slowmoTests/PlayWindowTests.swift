@@ -120,6 +120,31 @@ struct PlayWindowTests {
     #expect(finished.errors.isEmpty)
   }
 
+  @Test(arguments: [[], ["--terminal"], ["--script", "keys.txt"], ["--json"]])
+  func `The command play needs a file where no window can wait for one`(
+    _ options: [String]
+  ) async throws {
+    let screen = options.isEmpty ? [] : ["DISPLAY=:99"]
+    let finished = try await play(
+      ["-u", "DISPLAY", "-u", "WAYLAND_DISPLAY", "-u", "SDL_VIDEODRIVER"] + screen, options)
+    #expect(finished.status == 64)
+    #expect((finished.output + finished.errors).contains("missing expected argument '<file>'"))
+  }
+
+  @Test func `Playback begins at the time of --start`() async throws {
+    let finished = try await pressed("0 space\n0 s\n", "--start", "0.5", "--speed", "1/32")
+    try #require(finished.status == 0, "\(finished.errors)")
+    let position = try finished.document()["position_ns"] as? Int
+    #expect(try #require(position) >= 500_000_000)
+    for time in ["4.5", "nonsense"] {
+      let refused = try await pressed("0 q\n", "--start", time, "--range", "0..1")
+      #expect(refused.status != 0, "\(time)")
+    }
+    let outside = try await pressed("0 q\n", "--start", "1.5", "--range", "0..1")
+    let error = try outside.document()["error"] as? [String: Any]
+    #expect(error?["code"] as? String == "outside_source" && outside.status == 65)
+  }
+
   @Test func `The error for a missing slowmo-full says how to install it`() async throws {
     let alone = scratch.file("slowmo")
     try FileManager.default.copyItem(atPath: slowmoPath, toPath: alone)

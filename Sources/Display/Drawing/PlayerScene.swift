@@ -52,7 +52,7 @@ struct PlayerScene: Hashable, Sendable {
   var focus = WidgetFocus()
   /// The text of the status line.
   var status = ""
-  /// A text that is shown for a moment; empty for no text.
+  /// A text that the status line shows for a moment; empty for no text.
   var message = ""
   /// The aspect ratio of thumbnails: width divided by height.
   var thumbnailAspect = 16.0 / 9
@@ -110,11 +110,6 @@ struct PlayerScene: Hashable, Sendable {
       list += segmentDrawing(layout)
       list += overlayDrawing(layout)
       list += statusDrawing(layout)
-    }
-    if !message.isEmpty {
-      let pane = layout.panes[0]
-      list += label(
-        message, x: pane.x + 12, y: pane.y + 12, layout.textScale, within: pane.width - 24)
     }
     return list + widgets.drawing(focus)
   }
@@ -241,12 +236,13 @@ struct PlayerScene: Hashable, Sendable {
     let left = area.x + height + 14
     let total = "\(decimals(position)) / \(decimals(timeline.duration)) s"
     let width = font.width(of: total, scale: scale)
-    let hasTotal = left + font.width(of: status, scale: scale) + 24 + width <= area.right
+    let text = message.isEmpty ? status : message
+    let hasTotal = left + font.width(of: text, scale: scale) + 24 + width <= area.right
     let available = hasTotal ? area.right - width - 24 - left : area.right - left
     list.append(
       .text(
-        font.fitting(status, width: available, scale: scale), x: left, y: y, scale: scale,
-        .text))
+        font.fitting(text, width: available, scale: scale), x: left, y: y, scale: scale,
+        message.isEmpty ? .text : .loop))
     if hasTotal {
       list.append(.text(total, x: area.right - width, y: y, scale: scale, .dimText))
     }

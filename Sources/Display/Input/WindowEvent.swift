@@ -15,6 +15,8 @@ enum WindowEvent: Hashable, Sendable {
   /// The second of two quick presses of the left button has ended; its release comes first.
   case doubleClicked(Point)
   case pointerLeft
+  /// The user dropped the file of this path on the window.
+  case dropped(String)
   /// The number of wheel steps, positive if the wheel turns away from the user.
   case wheel(Double, Point)
   case resized(VideoSize)
@@ -29,6 +31,8 @@ public enum WindowInput: Hashable, Sendable {
   /// `up`, `down`, `home`, `end`, `tab`, `return`, `f1` or `escape`. Modifier keys come first, as in
   /// `alt+left` and `ctrl+s`.
   case key(String)
+  /// The user dropped the file of this path on the window.
+  case dropped(String)
   /// The user closed the window.
   case closed
 }

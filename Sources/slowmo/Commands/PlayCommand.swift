@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Glibc
 import Overcrank
 import OvercrankLinuxSystem
 
@@ -24,6 +25,7 @@ struct PlayCommand: ParsableCommand, Verb {
 
       MANUAL
         slowmo play take.mov --script keys.txt --audio none --json
+        slowmo play take.mov --terminal --start 0.5 --audio none
         slowmo play take.mov --range 0.5..0.55 --speed 1/8 --sampling flow-fast
         slowmo play take.mov --script edits.txt --audio none -o edited.otio
 
@@ -53,8 +55,10 @@ struct PlayCommand: ParsableCommand, Verb {
       """)
 
   @Argument(
-    help: "A movie or project: .otio, .llc, .edl, .fcpxml or .xml.", completion: .file())
-  var file: String
+    help: """
+      A movie or project: .otio, .llc, .edl, .fcpxml or .xml. Without it, a window waits for a file.
+      """, completion: .file())
+  var file: String?
 
   @Option(help: "Source seconds per second, such as 1/8.", transform: Speed.init(parsing:))
   var speed = Speed.normal
@@ -63,6 +67,11 @@ struct PlayCommand: ParsableCommand, Verb {
     parsing: .unconditional, help: "Play only this range, such as 1.2..1.5.",
     completion: Completions.mark, transform: TimeRangeExpression.init(parsing:))
   var range: TimeRangeExpression?
+
+  @Option(
+    parsing: .unconditional, help: "Begin at this time of the clip, such as 1.2 or @mark1.",
+    completion: Completions.mark, transform: TimeExpression.init(parsing:))
+  var start: TimeExpression?
 
   @Flag(help: "Repeat until interrupted, or until the script ends.")
   var loop = false
@@ -133,6 +142,9 @@ struct PlayCommand: ParsableCommand, Verb {
   private var opensWindow: Bool { window || !terminal && script == nil }
 
   func validate() throws {
+    if file == nil, !opensWindow || script != nil || common.json || !Self.hasDisplay {
+      throw ValidationError("Missing expected argument '<file>'")
+    }
     guard (Speed(1, over: 32)...Speed(32)).contains(speed) else {
       throw ValidationError("--speed \(speed) is not from 1/32 to 32")
     }
@@ -165,9 +177,11 @@ struct PlayCommand: ParsableCommand, Verb {
       throw CommandError.usage(
         "the key w has no file to write", hint: "name it: -o edited.otio, or -o edited.mov")
     }
-    try OutputNames.check([output], inputs: [file, beside, script])
+    try OutputNames.check([output], inputs: [self.file, beside, script])
     if let output { try Files.refuseExisting(output, overwrites: writing.overwrite) }
     let windows = opensWindow ? try windows() : nil
+    guard let file = try file ?? windows?.chooseFile(Self.invitation, until: Self.isInterrupted)
+    else { return Interrupt.isRequested ? Interrupt.status : .done }
     // During playback, a signal ends the playback. Before playback, a signal must cancel the
     // reading of a movie's index.
     Interrupt.onFirst { Asset.cancelReading() }
@@ -207,6 +221,15 @@ struct PlayCommand: ParsableCommand, Verb {
       Output.note("\(file): no audio (\(error.message)); playback follows the system clock")
     }
     if loop { try player.setLoop(TimeRange(duration: content.composition.duration)) }
+    if let start {
+      let time = try content.time(start)
+      guard time >= .zero, time < content.composition.duration else {
+        throw MediaError(
+          .outsideSource, "the start at \(time.displayText) s is outside the played range",
+          recovery: "choose a time before \(content.composition.duration.displayText) s")
+      }
+      player.seek(to: time)
+    }
     let run = PlaybackSession(
       player, of: file, rate: speed.fraction, keys: keys, refresh: refresh)
     var problem: CommandError?
@@ -226,6 +249,23 @@ struct PlayCommand: ParsableCommand, Verb {
     }
     return Interrupt.isRequested && keys == nil && !loop ? Interrupt.status : .done
   }
+
+  /// Whether the environment names a screen, on which a window can wait for a file.
+  private static var hasDisplay: Bool {
+    ["DISPLAY", "WAYLAND_DISPLAY"].contains { (name: String) in
+      getenv(name).map { $0.pointee != 0 } ?? false
+    }
+  }
+
+  private static func isInterrupted() -> Bool { Interrupt.isRequested }
+
+  /// The table of a window that waits for a file.
+  private static let invitation = [
+    KeyDescription("drop a file here", "to play it: a movie or a project"),
+    KeyDescription("slowmo play FILE", "plays a file, in a terminal"),
+    KeyDescription("slowmo play --help", "shows all options"),
+    KeyDescription("q", "quit"),
+  ]
 
   /// Returns the provider that opens playback windows.
   ///

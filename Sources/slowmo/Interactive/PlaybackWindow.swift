@@ -19,6 +19,17 @@ package protocol PlaybackWindowProvider: Sendable {
   func open(
     _ players: [Player], clipNames: [String]
   ) throws(MediaError) -> any PlaybackWindow
+
+  /// Opens a window on which the user drops a file.
+  ///
+  /// - Parameters:
+  ///   - lines: The table that the window shows.
+  ///   - isOver: Returns true when the window should close.
+  /// - Returns: The path of the file; nil if the window was closed.
+  /// - Throws: `MediaError` with `.noDisplay`.
+  func chooseFile(
+    _ lines: [KeyDescription], until isOver: () -> Bool
+  ) throws(MediaError) -> String?
 }
 
 /// A window of `play`.
@@ -43,7 +54,7 @@ package protocol PlaybackWindow: AnyObject {
   var clickKey: String? { get set }
   /// The key that a double click on the image presses; nil for none.
   var doubleClickKey: String? { get set }
-  /// A text to show over the image; empty for none.
+  /// A text to show instead of the position; empty for none.
   var message: String { get set }
   /// True if the last refresh showed the frames that were due.
   var isCurrent: Bool { get }

@@ -32,6 +32,8 @@ enum PlayerKey: String, CaseIterable {
   case speed8 = "8"
   case speed9 = "9"
   case write = "w"
+  case undo = "ctrl+z"
+  case redo = "ctrl+y"
   case screenshot = "s"
   case windowScreenshot = "ctrl+s"
   case fullScreen = "f"
@@ -64,6 +66,7 @@ enum PlayerKey: String, CaseIterable {
     KeyDescription("s", "write the frame as PNG"),
     KeyDescription("i o", "start and end of a range"),
     KeyDescription("1 to 9", "speed of the range: 8 is 1/8; without a range, of all"),
+    KeyDescription("ctrl+z ctrl+y", "undo and redo marks, ranges and speeds"),
     KeyDescription("w", "write the file of -o"),
     KeyDescription("q", "quit"),
   ]
@@ -98,6 +101,8 @@ enum PlayerKey: String, CaseIterable {
       ViewButton("i", "range start", "the range starts at this frame: i"),
       ViewButton("o", "range end", "the range ends at this frame: o; 1 to 9 set its speed"),
       ViewButton("m", "mark", "set a mark at this frame: m"),
+      ViewButton("ctrl+z", "undo", "undo the last mark, range or speed: ctrl+z"),
+      ViewButton("ctrl+y", "redo", "do it again: ctrl+y"),
       ViewButton("w", "export", "write the file of -o: w"),
       ViewButton("f", "full screen", "full screen or window: f, or double-click the image"),
       ViewButton("?", "keys ?", "show all keys: ? or h"),
@@ -153,7 +158,7 @@ enum PlayerKey: String, CaseIterable {
       case .quit: return false
       case .screenshot, .windowScreenshot, .fullScreen, .zoomIn, .zoomOut, .zoomReset, .panLeft,
         .panRight, .panUp, .panDown, .rangeStart, .rangeEnd, .speed1, .speed2, .speed3, .speed4,
-        .speed5, .speed6, .speed7, .speed8, .speed9, .write, .help:
+        .speed5, .speed6, .speed7, .speed8, .speed9, .write, .undo, .redo, .help:
         break
       }
       return true
