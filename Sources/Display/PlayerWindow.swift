@@ -44,6 +44,9 @@ public final class PlayerWindow {
   private var hasPointerMoved = false
   /// The time of the last movement of the pointer; nil if the pointer left the window.
   private var pointerTime: MediaTime?
+  private var pointer: Point?
+  private var shapeGesture = ShapeGesture()
+  private var drawnShapes: [ViewShape] = []
 
   /// The time for which the buttons stay visible after a movement of the pointer, in seconds.
   private static let barDuration: Rational = 3
@@ -80,6 +83,22 @@ public final class PlayerWindow {
     get { scene.showsHelp }
     set { scene.showsHelp = newValue }
   }
+  /// Whether the pointer draws shapes on the first image, in place of its other effects there.
+  package var isMeasuring = false
+  /// The shapes that the first image shows.
+  package var shapes: [ViewShape] {
+    get { scene.shapes }
+    set { scene.shapes = newValue }
+  }
+  /// The shape that the pointer is drawing; nil for none.
+  package var draftShape: ViewShape? { shapeGesture.draft }
+
+  /// Returns the shapes that were drawn since the last call.
+  package func takeShapes() -> [ViewShape] {
+    defer { drawnShapes = [] }
+    return drawnShapes
+  }
+
   /// The key that a click on an image reports; nil for none.
   package var clickKey: String?
   /// The key that a double click on an image reports, after two clicks; nil for none.
@@ -153,12 +172,29 @@ public final class PlayerWindow {
     case .exposed: mustDraw = true
     case .resized: resize()
     case .pressed, .moved, .released, .doubleClicked, .wheel:
-      if case .moved = event { (hasPointerMoved, scene.showsBar) = (true, true) }
+      if case .moved(let point) = event {
+        (hasPointerMoved, scene.showsBar, pointer) = (true, true, point)
+      }
+      if isMeasuring, draws(event) { return nil }
       let actions = gesture.handle(event, scene.layout, duration: scene.timeline.duration)
       return actions.compactMap(perform).last
-    case .pointerLeft: (hasPointerMoved, pointerTime) = (false, nil)
+    case .pointerLeft: (hasPointerMoved, pointerTime, pointer) = (false, nil, nil)
     }
     return nil
+  }
+
+  /// Draws a shape with the pointer.
+  ///
+  /// - Returns: True if the event has no other effect.
+  private func draws(_ event: WindowEvent) -> Bool {
+    let last = drawnShapes.last ?? scene.shapes.last
+    switch shapeGesture.handle(event, after: last, scene.imagePoint) {
+    case .none: return false
+    case .handled: return true
+    case .finished(let shape):
+      drawnShapes.append(shape)
+      return true
+    }
   }
 
   /// Hides the help if an event asks for it.
@@ -307,6 +343,10 @@ public final class PlayerWindow {
     scene.isPlaying = player.state == .playing
     scene.status = time.text(
       rate: rate ?? player.rate, since: mark, isSynthesized: isSynthesized(0))
+    if isMeasuring, let point = pointer.flatMap(scene.imagePoint) {
+      let (x, y) = (Int(point.x.rounded(.down)), Int(point.y.rounded(.down)))
+      scene.status = "pixel \(x),\(y) · \(scene.status)"
+    }
   }
 
   /// Shows the buttons for a while after a movement of the pointer, and as long as they are in use.

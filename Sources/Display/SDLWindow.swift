@@ -182,6 +182,8 @@ final class SDLWindow {
     for command in list {
       switch command {
       case .fill(let area, let color): fill([area], color)
+      case .line(let start, let end, let width, let clip, let color):
+        line(start, end, width, clip, color)
       case .text(let text, let x, let y, let scale, let color):
         if !text.isEmpty, !texts.draw(text, x: x, y: y, scale: scale, color) {
           // Without a texture, text is drawn in rectangles.
@@ -198,6 +200,22 @@ final class SDLWindow {
     SDL_SetRenderDrawColor(renderer, color.red, color.green, color.blue, color.alpha)
     let rectangles = areas.filter { !$0.isEmpty }.map(SDL_Rect.init)
     SDL_RenderFillRects(renderer, rectangles, Int32(clamping: rectangles.count))
+  }
+
+  private func line(
+    _ start: Point, _ end: Point, _ width: Int, _ clip: PixelRect, _ color: Color
+  ) {
+    SDL_SetRenderDrawColor(renderer, color.red, color.green, color.blue, color.alpha)
+    var area = SDL_Rect(clip)
+    SDL_RenderSetClipRect(renderer, &area)
+    for offset in 0..<width {
+      let shift = Double(offset) - Double(width - 1) / 2
+      for (x, y) in [(shift, 0), (0, shift)] {
+        SDL_RenderDrawLineF(
+          renderer, Float(start.x + x), Float(start.y + y), Float(end.x + x), Float(end.y + y))
+      }
+    }
+    SDL_RenderSetClipRect(renderer, nil)
   }
 
   private func copy(

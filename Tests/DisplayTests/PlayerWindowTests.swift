@@ -367,6 +367,38 @@ struct PlayerWindowTests {
     #expect(abs(stage.window.scene.panes[0].viewport.center.x - before - 6.4 / 128) < 1e-9)
   }
 
+  @Test func `The window measures with the pointer and reads its pixel`() throws {
+    let stage = try WindowStage([painted()])
+    stage.window.isMeasuring = true
+    (stage.window.clickKey, stage.window.doubleClickKey) = ("space", "f")
+    let pane = stage.window.scene.layout.panes[0]
+    // Five window pixels show one pixel of the movie.
+    let top = Double(pane.y) + (Double(pane.height) - 160) / 2
+    func point(_ x: Double, _ y: Double) -> Point { Point(x: x * 5, y: top + y * 5) }
+    let input = try post(
+      .pressed(.left, point(10, 20)), .moved(point(50, 20)), to: stage)
+    #expect(input.isEmpty)
+    #expect(stage.window.draftShape?.kind == .distance)
+    #expect(stage.window.scene.status.hasPrefix("pixel 50,20 · frame 0/240 · "))
+    #expect(try post(.released(.left), .doubleClicked(point(50, 20)), to: stage).isEmpty)
+    let shapes = stage.window.takeShapes()
+    let ends = try #require(shapes.first?.points)
+    #expect(shapes.count == 1 && stage.window.takeShapes().isEmpty)
+    #expect(abs(ends[0].x - 10) < 0.2 && abs(ends[1].x - 50) < 0.2 && abs(ends[1].y - 20) < 0.2)
+    stage.window.shapes = shapes
+    try stage.refresh()
+    let pixels = try stage.window.pixels()
+    let middle = point(30, 20)
+    let bright = (Int(middle.y) - 4...Int(middle.y) + 4).contains {
+      pixels.color(Int(middle.x), $0) == [0x56, 0xCC, 0xF2]
+    }
+    #expect(bright)
+    // Without measuring, the same press is a click again.
+    stage.window.isMeasuring = false
+    #expect(
+      try post(.pressed(.left, point(10, 20)), .released(.left), to: stage) == [.key("space")])
+  }
+
   @Test func `A click or escape ends the help`() throws {
     let stage = try WindowStage([painted()])
     stage.window.keyHelp = [KeyDescription("space", "pause"), KeyDescription(". ,", "step")]
@@ -381,7 +413,7 @@ struct PlayerWindowTests {
     }
   }
 
-  @Test func `A window without a clip reports the file that is dropped on it`() throws {
+  @Test func `A window without a clip reports a dropped file`() throws {
     SDL_SetHint(SDL_HINT_VIDEODRIVER, "dummy")
     let lines = [KeyDescription("drop a file", "to play it")]
     let window = try FileDropWindow(title: "empty", lines: lines)

@@ -121,7 +121,7 @@ struct PlayWindowTests {
   }
 
   @Test(arguments: [[], ["--terminal"], ["--script", "keys.txt"], ["--json"]])
-  func `The command play needs a file where no window can wait for one`(
+  func `The command play needs a file if it cannot open a window`(
     _ options: [String]
   ) async throws {
     let screen = options.isEmpty ? [] : ["DISPLAY=:99"]
@@ -142,7 +142,7 @@ struct PlayWindowTests {
     }
     let outside = try await pressed("0 q\n", "--start", "1.5", "--range", "0..1")
     let error = try outside.document()["error"] as? [String: Any]
-    #expect(error?["code"] as? String == "outside_source" && outside.status == 65)
+    #expect(error?["code"] as? String == "outside_source" && outside.status == 64)
   }
 
   @Test func `The error for a missing slowmo-full says how to install it`() async throws {

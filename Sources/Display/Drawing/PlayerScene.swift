@@ -44,6 +44,8 @@ struct PlayerScene: Hashable, Sendable {
   /// The end of the selected range; nil while it is not set.
   var rangeEnd: Rational?
   var isPlaying = false
+  /// The shapes on the first image.
+  var shapes: [ViewShape] = []
   var buttons: [ViewButton] = []
   /// Whether the bar with the buttons is visible.
   var showsBar = false
@@ -104,6 +106,7 @@ struct PlayerScene: Hashable, Sendable {
       .fill(PixelRect(x: 0, y: 0, width: size.width, height: size.height), .background)
     ]
     for index in panes.indices { list += paneDrawing(index, layout) }
+    list += shapes.flatMap { shapeDrawing($0, layout) }
     if !layout.panel.isEmpty {
       list.append(.fill(layout.panel, .panel))
       list += thumbnailDrawing(layout)
@@ -130,6 +133,42 @@ struct PlayerScene: Hashable, Sendable {
     guard !pane.title.isEmpty, bottom >= area.y else { return list }
     return list
       + label(pane.title, x: area.x + 12, y: bottom, layout.textScale, within: area.width - 24)
+  }
+
+  /// Returns the point of the first image at a point of the window, or nil outside the image.
+  func imagePoint(at point: Point) -> Point? {
+    let pane = layout.panes[0]
+    guard pane.contains(point), let image = panes[0].frame?.size else { return nil }
+    let found = panes[0].viewport.imagePoint(at: point, of: image, in: pane)
+    guard (0...Double(image.width)).contains(found.x), (0...Double(image.height)).contains(found.y)
+    else { return nil }
+    return found
+  }
+
+  /// Draws a shape in a bright color with a dark edge, which is visible on any image.
+  private func shapeDrawing(_ shape: ViewShape, _ layout: WindowLayout) -> [DrawingCommand] {
+    let pane = layout.panes[0]
+    guard let image = panes[0].frame?.size else { return [] }
+    var points = shape.points.map { panes[0].viewport.windowPoint(at: $0, of: image, in: pane) }
+    let end = points.last ?? pane.middle
+    var lines: [(Point, Point)] = []
+    for point in points where shape.kind != .box {
+      for (x, y) in [(5.0, 0.0), (0, 5)] {
+        lines.append((Point(x: point.x - x, y: point.y - y), Point(x: point.x + x, y: point.y + y)))
+      }
+    }
+    if shape.kind == .box, points.count == 2 {
+      let (first, last) = (points[0], points[1])
+      points = [first, Point(x: last.x, y: first.y), last, Point(x: first.x, y: last.y), first]
+    }
+    lines += zip(points, points.dropFirst()).map { ($0, $1) }
+    let drawn = [(5, Color.overlay), (2, Color.range)].flatMap { width, color in
+      lines.map { DrawingCommand.line($0.0, $0.1, width: width, clip: pane, color) }
+    }
+    let x = Int(end.x) + 10
+    guard pane.contains(end), !shape.label.isEmpty, x < pane.right else { return drawn }
+    let y = min(max(pane.y, Int(end.y) - 10), pane.bottom - 26)
+    return drawn + label(shape.label, x: x, y: y, layout.textScale, within: pane.right - x)
   }
 
   /// Draws text on a shaded background, so that it can be read on any image.

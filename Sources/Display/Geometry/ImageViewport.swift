@@ -93,6 +93,12 @@ struct ImageViewport: Hashable, Sendable {
     return Point(x: (point.x - x.origin) / x.scale, y: (point.y - y.origin) / y.scale)
   }
 
+  /// Converts a point of the image, in image pixels, to a point of the window.
+  func windowPoint(at point: Point, of image: VideoSize, in pane: PixelRect) -> Point {
+    let (x, y) = axes(image, pane)
+    return Point(x: x.origin + point.x * x.scale, y: y.origin + point.y * y.scale)
+  }
+
   /// Multiplies the zoom by a factor, and keeps the image point that is at a given point of the
   /// window in place.
   mutating func zoom(

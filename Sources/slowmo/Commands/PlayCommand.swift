@@ -47,6 +47,9 @@ struct PlayCommand: ParsableCommand, Verb {
       Marks are named mark1, mark2 and so on. They become markers of a project and chapters of a
       movie. Times can name them, as in --range @mark1..@mark2.
 
+      d lets the pointer draw on the image: distances, angles, boxes and points, in pixels. e writes
+      them to the file of --annotations, which track and measure read.
+
       -o names the file that w writes: a project (.otio), or a movie. The frames of a movie are
       copied, or rendered with --fps.
 
@@ -119,6 +122,11 @@ struct PlayCommand: ParsableCommand, Verb {
   var script: String?
 
   @Option(
+    help: "Read and write what is measured in the window: the file of track and measure.",
+    completion: .file())
+  var annotations: String?
+
+  @Option(
     name: .shortAndLong,
     help: "The file that the key w writes: .otio for a project, .mov, .mp4 or .m4v.",
     completion: .file())
@@ -177,7 +185,7 @@ struct PlayCommand: ParsableCommand, Verb {
       throw CommandError.usage(
         "the key w has no file to write", hint: "name it: -o edited.otio, or -o edited.mov")
     }
-    try OutputNames.check([output], inputs: [self.file, beside, script])
+    try OutputNames.check([output, annotations], inputs: [self.file, beside, script])
     if let output { try Files.refuseExisting(output, overwrites: writing.overwrite) }
     let windows = opensWindow ? try windows() : nil
     guard let file = try file ?? windows?.chooseFile(Self.invitation, until: Self.isInterrupted)
@@ -230,10 +238,13 @@ struct PlayCommand: ParsableCommand, Verb {
       }
       player.seek(to: time)
     }
+    let measured = try PlaybackAnnotations(annotations, of: file)
     let run = PlaybackSession(
       player, of: file, rate: speed.fraction, keys: keys, refresh: refresh)
     var problem: CommandError?
-    do { try run.play(in: view, editing: project) } catch { problem = CommandError(error) }
+    do { try run.play(in: view, editing: project, annotating: measured) } catch {
+      problem = CommandError(error)
+    }
     let clock = content.assets.count == 1 ? try? content.assets[0].captureClock() : nil
     var document = try PlayDocument(
       file, player, run, project, clock: timing.clock, timeSource: clock?.source, notes: notes)

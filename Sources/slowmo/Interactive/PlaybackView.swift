@@ -14,6 +14,7 @@ final class PlaybackView {
   private let file: String
   let window: (any PlaybackWindow)?
   private let project: PlaybackProject
+  private let annotations: PlaybackAnnotations
   /// Whether a failed edit ends playback.
   ///
   /// If not, its message is shown.
@@ -31,8 +32,9 @@ final class PlaybackView {
 
   init(
     _ player: Player, _ file: String, _ rate: Rational, _ project: PlaybackProject,
-    _ window: (any PlaybackWindow)?, stopsAtError: Bool
+    _ annotations: PlaybackAnnotations, _ window: (any PlaybackWindow)?, stopsAtError: Bool
   ) {
+    self.annotations = annotations
     (self.player, self.file, self.window) = (player, file, window)
     (self.project, self.stopsAtError) = (project, stopsAtError)
     memory = PlayerKey.Memory(rate: rate)
@@ -51,7 +53,10 @@ final class PlaybackView {
   /// - Returns: False for the key that ends playback.
   func press(_ key: PlayerKey) throws -> Bool {
     do {
-      if let message = try project.press(key, player) {
+      let isMeasuring = window?.isMeasuring ?? false
+      if let message = try annotations.press(key, isMeasuring: isMeasuring)
+        ?? project.press(key, player)
+      {
         window?.marks = project.markTimes
         window?.rangeStart = project.rangeTimes.start
         window?.rangeEnd = project.rangeTimes.end
@@ -73,12 +78,23 @@ final class PlaybackView {
     case .panUp: window?.pan(x: 0, y: 0.1)
     case .panDown: window?.pan(x: 0, y: -0.1)
     case .help: window?.showsHelp.toggle()
+    case .measure: toggleMeasuring()
     default:
       guard try memory.press(key, player) else { return false }
       window?.mark = memory.mark
       if !memory.message.isEmpty { report(memory.message) }
     }
     return true
+  }
+
+  private func toggleMeasuring() {
+    guard let window else { return }
+    window.isMeasuring.toggle()
+    if window.isMeasuring { player.pause() }
+    report(
+      window.isMeasuring
+        ? "drag: distance · from its end: angle · right button: box · click: point"
+        : "no measuring")
   }
 
   private func report(_ message: String) {
@@ -106,7 +122,15 @@ final class PlaybackView {
       ) { _ throws(MediaError) in try frame?.pngData() }
     }
     window.buttons = PlayerKey.buttons(
-      isPlaying: player.rate != .zero, isReversed: memory.rate < .zero)
+      isPlaying: player.rate != .zero, isReversed: memory.rate < .zero,
+      isMeasuring: window.isMeasuring)
+    if let frame = player.frame(at: time), !frame.isSynthesized {
+      for shape in window.takeShapes() {
+        annotations.add(
+          shape, frame: frame.index, captureTime: player.time(at: time).capture)
+      }
+      window.shapes = annotations.shapes(frame: frame.index, draft: window.draftShape)
+    }
     try window.present(at: time, rate: memory.rate)
     try takeScreenshots(
       isCurrent: window.isCurrent, written

@@ -50,6 +50,12 @@ package protocol PlaybackWindow: AnyObject {
   var keyHelp: [KeyDescription] { get set }
   /// Whether the help is shown.
   var showsHelp: Bool { get set }
+  /// Whether the pointer draws shapes on the first image.
+  var isMeasuring: Bool { get set }
+  /// The shapes that the first image shows.
+  var shapes: [ViewShape] { get set }
+  /// The shape that the pointer is drawing; nil for none.
+  var draftShape: ViewShape? { get }
   /// The key that a click on the image presses; nil for none.
   var clickKey: String? { get set }
   /// The key that a double click on the image presses; nil for none.
@@ -58,6 +64,9 @@ package protocol PlaybackWindow: AnyObject {
   var message: String { get set }
   /// True if the last refresh showed the frames that were due.
   var isCurrent: Bool { get }
+
+  /// Returns the shapes that the pointer has drawn since the last call.
+  func takeShapes() -> [ViewShape]
 
   /// Returns the names of the keys pressed since the last call; nil if the window was closed.
   func takeKeys() -> [String]?

@@ -44,6 +44,8 @@ enum PlayerKey: String, CaseIterable {
   case panRight = "alt+right"
   case panUp = "alt+up"
   case panDown = "alt+down"
+  case measure = "d"
+  case writeAnnotations = "e"
   case help = "?"
   case quit = "q"
 
@@ -75,6 +77,8 @@ enum PlayerKey: String, CaseIterable {
   static let windowDescriptions = [
     KeyDescription("? h f1", "show the keys"),
     KeyDescription("tab return", "choose a button, press it"),
+    KeyDescription("d", "measure: drag for a distance, from its end for an angle"),
+    KeyDescription("e", "write what was measured to the file of --annotations"),
     KeyDescription("f", "full screen"),
     KeyDescription("ctrl+s", "write the window as PNG"),
     KeyDescription("alt++ alt+- alt+backspace", "zoom in, zoom out, no zoom"),
@@ -87,10 +91,11 @@ enum PlayerKey: String, CaseIterable {
     KeyDescription("click", "pause; twice: full screen"),
     KeyDescription("drag", "on the time line: scrub; on the image: move it"),
     KeyDescription("wheel", "zoom at the pointer"),
+    KeyDescription("after d", "click: point; drag with the right button: box"),
   ]
 
   /// The buttons of a window.
-  static func buttons(isPlaying: Bool, isReversed: Bool) -> [ViewButton] {
+  static func buttons(isPlaying: Bool, isReversed: Bool, isMeasuring: Bool) -> [ViewButton] {
     [
       ViewButton("space", isPlaying ? "pause" : "play ", "pause, play: space, or click the image"),
       ViewButton(",", "< step", "previous frame: ,"),
@@ -104,6 +109,8 @@ enum PlayerKey: String, CaseIterable {
       ViewButton("ctrl+z", "undo", "undo the last mark, range or speed: ctrl+z"),
       ViewButton("ctrl+y", "redo", "do it again: ctrl+y"),
       ViewButton("w", "export", "write the file of -o: w"),
+      ViewButton("d", "measure", "draw distances, angles and boxes: d", isOn: isMeasuring),
+      ViewButton("e", "save measures", "write the file of --annotations: e"),
       ViewButton("f", "full screen", "full screen or window: f, or double-click the image"),
       ViewButton("?", "keys ?", "show all keys: ? or h"),
     ]
@@ -158,7 +165,8 @@ enum PlayerKey: String, CaseIterable {
       case .quit: return false
       case .screenshot, .windowScreenshot, .fullScreen, .zoomIn, .zoomOut, .zoomReset, .panLeft,
         .panRight, .panUp, .panDown, .rangeStart, .rangeEnd, .speed1, .speed2, .speed3, .speed4,
-        .speed5, .speed6, .speed7, .speed8, .speed9, .write, .undo, .redo, .help:
+        .speed5, .speed6, .speed7, .speed8, .speed9, .write, .undo, .redo, .measure,
+        .writeAnnotations, .help:
         break
       }
       return true
