@@ -173,7 +173,11 @@ public final class PlayerWindow {
     case .resized: resize()
     case .pressed, .moved, .released, .doubleClicked, .wheel:
       if case .moved(let point) = event {
-        (hasPointerMoved, scene.showsBar, pointer) = (true, true, point)
+        pointer = point
+        // While the pointer draws, the buttons would cover the image. They appear from the time line.
+        if !isMeasuring || scene.imagePoint(at: point) == nil {
+          (hasPointerMoved, scene.showsBar) = (true, true)
+        }
       }
       if isMeasuring, draws(event) { return nil }
       let actions = gesture.handle(event, scene.layout, duration: scene.timeline.duration)

@@ -393,6 +393,12 @@ struct PlayerWindowTests {
       pixels.color(Int(middle.x), $0) == [0x56, 0xCC, 0xF2]
     }
     #expect(bright)
+    // The buttons do not cover the image, but appear from the time line.
+    stage.window.buttons = Self.buttons
+    _ = try post(.moved(point(10, 20)), to: stage)
+    #expect(stage.window.scene.widgets.find("bar") == nil)
+    _ = try post(.moved(stage.window.scene.layout.status.middle), to: stage)
+    #expect(stage.window.scene.widgets.find("bar") != nil)
     // Without measuring, the same press is a click again.
     stage.window.isMeasuring = false
     #expect(

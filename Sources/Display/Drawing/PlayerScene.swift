@@ -165,8 +165,9 @@ struct PlayerScene: Hashable, Sendable {
     let drawn = [(5, Color.overlay), (2, Color.range)].flatMap { width, color in
       lines.map { DrawingCommand.line($0.0, $0.1, width: width, clip: pane, color) }
     }
-    let x = Int(end.x) + 10
-    guard pane.contains(end), !shape.label.isEmpty, x < pane.right else { return drawn }
+    guard pane.contains(end), !shape.label.isEmpty else { return drawn }
+    let width = font.width(of: shape.label, scale: layout.textScale) + 12
+    let x = max(pane.x, min(Int(end.x) + 10, pane.right - width))
     let y = min(max(pane.y, Int(end.y) - 10), pane.bottom - 26)
     return drawn + label(shape.label, x: x, y: y, layout.textScale, within: pane.right - x)
   }
