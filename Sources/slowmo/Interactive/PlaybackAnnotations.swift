@@ -20,6 +20,9 @@ final class PlaybackAnnotations {
     }
   }
 
+  /// True if no shape was read or drawn, so that no frame has shapes.
+  var isEmpty: Bool { file.annotations.isEmpty }
+
   /// Performs the action of a key.
   ///
   /// - Returns: A message about the change; nil for a key that does not concern the shapes.

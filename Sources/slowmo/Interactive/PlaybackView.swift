@@ -124,7 +124,10 @@ final class PlaybackView {
     window.buttons = PlayerKey.buttons(
       isPlaying: player.rate != .zero, isReversed: memory.rate < .zero,
       isMeasuring: window.isMeasuring)
-    if let frame = player.frame(at: time), !frame.isSynthesized {
+    // A frame is requested again only for shapes, because each request counts in the ledger.
+    if window.isMeasuring || !annotations.isEmpty, let frame = player.frame(at: time),
+      !frame.isSynthesized
+    {
       for shape in window.takeShapes() {
         annotations.add(
           shape, frame: frame.index, captureTime: player.time(at: time).capture)
