@@ -5,6 +5,7 @@ import OvercrankEditing
 import OvercrankLibAV
 public import OvercrankMediaCore
 public import OvercrankPlayback
+package import OvercrankPreview
 import OvercrankRaster
 
 /// A window that shows one player, or two side by side on one clock.
@@ -12,7 +13,7 @@ import OvercrankRaster
 /// The window shows the frame that is due at each screen refresh, the position, and a time line
 /// with thumbnails, segments and their speeds. Dragging on the time line scrubs, the wheel zooms
 /// into pixels, and dragging on an image moves it. The window does not react to keys, but reports
-/// them by ``takeInput()``.
+/// them by ``takeInput()``. Its buttons report keys too.
 ///
 /// ```swift
 /// let window = try PlayerWindow([player])
@@ -40,6 +41,15 @@ public final class PlayerWindow {
   private var shown: [DrawingCommand] = []
   private var mustDraw = true
   private var waiting: [WindowEvent] = []
+  private var hasPointerMoved = false
+  /// The time of the last movement of the pointer; nil if the pointer left the window.
+  private var pointerTime: MediaTime?
+  private var pointer: Point?
+  private var shapeGesture = ShapeGesture()
+  private var drawnShapes: [ViewShape] = []
+
+  /// The time for which the buttons stay visible after a movement of the pointer, in seconds.
+  private static let barDuration: Rational = 3
 
   /// The marked position, from which the status line shows the time difference to the playhead; nil
   /// for no mark.
@@ -47,7 +57,53 @@ public final class PlayerWindow {
   /// The composition times that the time line shows as marks; if empty, the time line shows
   /// ``mark``.
   public var marks: [Rational] = []
-  /// A text that is shown over the image; empty for no text.
+  /// The start of the selected range, in composition time, which the time line shows; nil for no
+  /// range.
+  public var rangeStart: Rational? {
+    get { scene.rangeStart }
+    set { scene.rangeStart = newValue }
+  }
+  /// The end of the selected range, in composition time; nil for a range without an end.
+  public var rangeEnd: Rational? {
+    get { scene.rangeEnd }
+    set { scene.rangeEnd = newValue }
+  }
+  /// The buttons that appear when the pointer moves; each reports its key.
+  package var buttons: [ViewButton] {
+    get { scene.buttons }
+    set { scene.buttons = newValue }
+  }
+  /// The keys that ``showsHelp`` shows.
+  package var keyHelp: [KeyDescription] {
+    get { scene.keyHelp }
+    set { scene.keyHelp = newValue }
+  }
+  /// Whether the table of keys is shown; a click or escape ends it.
+  package var showsHelp: Bool {
+    get { scene.showsHelp }
+    set { scene.showsHelp = newValue }
+  }
+  /// Whether the pointer draws shapes on the first image, in place of its other effects there.
+  package var isMeasuring = false
+  /// The shapes that the first image shows.
+  package var shapes: [ViewShape] {
+    get { scene.shapes }
+    set { scene.shapes = newValue }
+  }
+  /// The shape that the pointer is drawing; nil for none.
+  package var draftShape: ViewShape? { shapeGesture.draft }
+
+  /// Returns the shapes that were drawn since the last call.
+  package func takeShapes() -> [ViewShape] {
+    defer { drawnShapes = [] }
+    return drawnShapes
+  }
+
+  /// The key that a click on an image reports; nil for none.
+  package var clickKey: String?
+  /// The key that a double click on an image reports, after two clicks; nil for none.
+  package var doubleClickKey: String?
+  /// A text that the status line shows instead of the position; empty for no text.
   public var message: String {
     get { scene.message }
     set { scene.message = newValue }
@@ -103,29 +159,79 @@ public final class PlayerWindow {
   func post(_ event: WindowEvent) { waiting.append(event) }
 
   private func handle(_ event: WindowEvent) -> WindowInput? {
+    if endsHelp(event) { return nil }
+    switch scene.handle(event) {
+    case .pressed(let key): return .key(key)
+    case .handled: return nil
+    case .none: break
+    }
     switch event {
     case .key(let name): return .key(name)
     case .closed: return .closed
+    case .dropped(let path): return .dropped(path)
     case .exposed: mustDraw = true
     case .resized: resize()
-    case .pressed, .moved, .released, .wheel:
+    case .pressed, .moved, .released, .doubleClicked, .wheel:
+      if case .moved(let point) = event {
+        pointer = point
+        // While the pointer draws, the buttons would cover the image. They appear from the time line.
+        if !isMeasuring || scene.imagePoint(at: point) == nil {
+          (hasPointerMoved, scene.showsBar) = (true, true)
+        }
+      }
+      if isMeasuring, draws(event) { return nil }
       let actions = gesture.handle(event, scene.layout, duration: scene.timeline.duration)
-      for action in actions { perform(action) }
+      return actions.compactMap(perform).last
+    case .pointerLeft: (hasPointerMoved, pointerTime, pointer) = (false, nil, nil)
     }
     return nil
   }
 
-  private func perform(_ action: PointerGesture.Action) {
+  /// Draws a shape with the pointer.
+  ///
+  /// - Returns: True if the event has no other effect.
+  private func draws(_ event: WindowEvent) -> Bool {
+    let last = drawnShapes.last ?? scene.shapes.last
+    switch shapeGesture.handle(event, after: last, scene.imagePoint) {
+    case .none: return false
+    case .handled: return true
+    case .finished(let shape):
+      drawnShapes.append(shape)
+      return true
+    }
+  }
+
+  /// Hides the help if an event asks for it.
+  ///
+  /// - Returns: True if the event has no other effect.
+  private func endsHelp(_ event: WindowEvent) -> Bool {
+    guard scene.showsHelp else { return false }
+    switch event {
+    case .pressed, .key("escape"):
+      scene.showsHelp = false
+      return true
+    default: return false
+    }
+  }
+
+  /// Performs the action of a gesture.
+  ///
+  /// - Returns: The input that the gesture stands for, or nil if the window has performed it.
+  @discardableResult
+  private func perform(_ action: PointerGesture.Action) -> WindowInput? {
     switch action {
+    case .click: return clickKey.map { .key($0) }
+    case .doubleClick: return doubleClickKey.map { .key($0) }
     case .beginScrub: scrub.begin(players[0])
     case .scrub(let time): scrub.move(to: time)
     case .endScrub: scrub.end(players[0])
     case .pan(let pane, let x, let y): pan(x: x, y: y, pane: pane)
     case .zoom(let pane, let factor, let point):
-      guard let image = scene.panes[pane].frame?.size else { return }
+      guard let image = scene.panes[pane].frame?.size else { return nil }
       scene.panes[pane].viewport.zoom(
         by: factor, around: point, of: image, in: scene.layout.panes[pane])
     }
+    return nil
   }
 
   /// Sets the size of the window in pixels.
@@ -197,6 +303,7 @@ public final class PlayerWindow {
       scene.panes[pane].title = "\(name) · \(text)"
     }
     update(players[0].time(at: time), rate: rate)
+    updateBar(at: time)
     try updateThumbnails()
     window.present(scene.drawing, instead: &shown, if: &mustDraw)
   }
@@ -240,6 +347,17 @@ public final class PlayerWindow {
     scene.isPlaying = player.state == .playing
     scene.status = time.text(
       rate: rate ?? player.rate, since: mark, isSynthesized: isSynthesized(0))
+    if isMeasuring, let point = pointer.flatMap(scene.imagePoint) {
+      let (x, y) = (Int(point.x.rounded(.down)), Int(point.y.rounded(.down)))
+      scene.status = "pixel \(x),\(y) · \(scene.status)"
+    }
+  }
+
+  /// Shows the buttons for a while after a movement of the pointer, and as long as they are in use.
+  private func updateBar(at time: MediaTime) {
+    if hasPointerMoved { (hasPointerMoved, pointerTime) = (false, time) }
+    let isRecent = pointerTime.map { time - $0 < Self.barDuration } ?? false
+    scene.showsBar = isRecent || scene.focus.isActive
   }
 
   private func updateThumbnails() throws(MediaError) {

@@ -19,6 +19,8 @@ public struct PreviewWindowContent: Hashable, Sendable {
   public var focusPoint: Point?
   /// Whether the image is hidden for a moment, to show that a photo is being taken.
   public var isBlinking = false
+  /// The keys to show in a table over the image; empty for no table.
+  package var keyHelp: [KeyDescription] = []
 
   /// Creates the content of a window without an image.
   public init() {}
@@ -103,7 +105,7 @@ public final class PreviewWindow {
       case .resized:
         scene.size = window.size
         mustDraw = true
-      case .pressed, .moved, .released, .wheel: break
+      case .pressed, .moved, .released, .doubleClicked, .pointerLeft, .dropped, .wheel: break
       }
     }
     return input
@@ -194,7 +196,13 @@ struct PreviewScene: Hashable {
         .fill(PixelRect(x: 0, y: 0, width: size.width, height: size.height), .background))
     }
     if let point = content.focusPoint { list += Self.frame(around: point) }
-    return list + panel
+    return list + panel + (widgets?.drawing(WidgetFocus()) ?? [])
+  }
+
+  /// The table of keys; nil while it is not shown.
+  var widgets: Widget? {
+    Widget.help(
+      content.keyHelp, over: PixelRect(x: 0, y: 0, width: size.width, height: size.height))
   }
 
   /// Draws the outline of a square around a point.

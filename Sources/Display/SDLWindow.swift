@@ -11,18 +11,21 @@ import OvercrankRaster
 /// Only this type and ``TextTextures`` call SDL. Only the thread that created the window may use
 /// it. SDL requires this to be the main thread.
 final class SDLWindow {
-  /// An SDL texture, with the pixel format and size that it was created for.
+  /// An SDL texture, with the pixel format, size and conversion to RGB that it was created for.
   private struct Texture {
     let pointer: OpaquePointer
     let format: UInt32
     let size: VideoSize
+    /// The conversion from YUV; nil for RGB.
+    let mode: SDL_YUV_CONVERSION_MODE?
+    /// Whether pixels are interpolated; nil before the texture is drawn.
+    var isSmooth: Bool?
   }
 
   private let window: OpaquePointer
   private let renderer: OpaquePointer
   private var textures: [DrawingCommand.Image: Texture] = [:]
   private var texts: TextTextures
-  private var conversions: [DrawingCommand.Image: SDL_YUV_CONVERSION_MODE] = [:]
 
   /// Throws if the process has no screen.
   ///
@@ -121,12 +124,7 @@ final class SDLWindow {
     _ frame: MediaFrame, as format: TextureFormat, to image: DrawingCommand.Image
   ) throws(MediaError) {
     let size = VideoSize(width: frame.width, height: frame.height)
-    let kind = format.pixelFormat.rawValue
-    if let mode = format.mode {
-      conversions[image] = mode
-      SDL_SetYUVConversionMode(mode)
-    }
-    let texture = try texture(kind, size, image)
+    let texture = try texture(format, size, image)
     func line(_ plane: Int) -> Int32 { Int32(clamping: frame.bytesPerRow(plane)) }
     let result =
       switch format {
@@ -147,7 +145,7 @@ final class SDLWindow {
   /// - Throws: `MediaError` with `.noDisplay` if the renderer has no memory for the image.
   func upload(_ pixels: PixelBuffer, to image: DrawingCommand.Image) throws(MediaError) {
     let size = VideoSize(width: pixels.width, height: pixels.height)
-    let texture = try texture(TextureFormat.bgra.pixelFormat.rawValue, size, image)
+    let texture = try texture(.bgra, size, image)
     let result = pixels.withUnsafeBytes(ofPlane: 0) { bytes in
       SDL_UpdateTexture(texture, nil, bytes.baseAddress, Int32(clamping: pixels.width * 4))
     }
@@ -155,10 +153,14 @@ final class SDLWindow {
   }
 
   private func texture(
-    _ format: UInt32, _ size: VideoSize, _ image: DrawingCommand.Image
+    _ layout: TextureFormat, _ size: VideoSize, _ image: DrawingCommand.Image
   ) throws(MediaError) -> OpaquePointer {
+    let (format, mode) = (layout.pixelFormat.rawValue, layout.mode)
+    // The software renderer converts to RGB during the upload, `opengl` chooses its shader when it
+    // creates a texture, and `opengles2` when it draws.
+    if let mode { SDL_SetYUVConversionMode(mode) }
     if let known = textures[image] {
-      if known.format == format, known.size == size { return known.pointer }
+      if known.format == format, known.size == size, known.mode == mode { return known.pointer }
       SDL_DestroyTexture(known.pointer)
       textures[image] = nil
     }
@@ -169,7 +171,7 @@ final class SDLWindow {
     else { throw .noDisplay(Self.lastError) }
     // Blending is switched off, because video frames have no transparency.
     SDL_SetTextureBlendMode(made, SDL_BLENDMODE_NONE)
-    textures[image] = Texture(pointer: made, format: format, size: size)
+    textures[image] = Texture(pointer: made, format: format, size: size, mode: mode)
     return made
   }
 
@@ -180,6 +182,8 @@ final class SDLWindow {
     for command in list {
       switch command {
       case .fill(let area, let color): fill([area], color)
+      case .line(let start, let end, let width, let clip, let color):
+        line(start, end, width, clip, color)
       case .text(let text, let x, let y, let scale, let color):
         if !text.isEmpty, !texts.draw(text, x: x, y: y, scale: scale, color) {
           // Without a texture, text is drawn in rectangles.
@@ -198,15 +202,37 @@ final class SDLWindow {
     SDL_RenderFillRects(renderer, rectangles, Int32(clamping: rectangles.count))
   }
 
+  private func line(
+    _ start: Point, _ end: Point, _ width: Int, _ clip: PixelRect, _ color: Color
+  ) {
+    SDL_SetRenderDrawColor(renderer, color.red, color.green, color.blue, color.alpha)
+    var area = SDL_Rect(clip)
+    SDL_RenderSetClipRect(renderer, &area)
+    for offset in 0..<width {
+      let shift = Double(offset) - Double(width - 1) / 2
+      for (x, y) in [(shift, 0), (0, shift)] {
+        SDL_RenderDrawLineF(
+          renderer, Float(start.x + x), Float(start.y + y), Float(end.x + x), Float(end.y + y))
+      }
+    }
+    SDL_RenderSetClipRect(renderer, nil)
+  }
+
   private func copy(
     _ image: DrawingCommand.Image, _ source: PixelRect, _ destination: PixelRect, _ rotation: Int,
     _ isSmooth: Bool
   ) {
     guard let texture = textures[image] else { return }
-    // Renderers with shaders convert YUV to RGB only when they draw. SDL's conversion mode is
-    // global, so it is set before each image.
-    if let mode = conversions[image] { SDL_SetYUVConversionMode(mode) }
-    SDL_SetTextureScaleMode(texture.pointer, isSmooth ? SDL_ScaleModeLinear : SDL_ScaleModeNearest)
+    // SDL's conversion mode is global, so it is set before each image.
+    if let mode = texture.mode { SDL_SetYUVConversionMode(mode) }
+    if texture.isSmooth != isSmooth {
+      SDL_SetTextureScaleMode(
+        texture.pointer, isSmooth ? SDL_ScaleModeLinear : SDL_ScaleModeNearest)
+      // With `opengl`, SDL 2.26 binds the chroma planes in place of the luma plane to change their
+      // mode, but still takes the texture for bound. It would draw chroma as luma, which is gray.
+      SDL_GL_UnbindTexture(texture.pointer)
+      textures[image]?.isSmooth = isSmooth
+    }
     var from = SDL_Rect(source)
     // SDL rotates the target rectangle around its center. So the rectangle to pass is the rectangle
     // before the rotation, which has the same center.
@@ -220,7 +246,7 @@ final class SDLWindow {
       w: Float(width), h: Float(height))
     SDL_RenderCopyExF(
       renderer, texture.pointer, &from, &to, Double(rotation), nil, SDL_FLIP_NONE)
-    if conversions[image] != nil { SDL_RenderFlush(renderer) }
+    if texture.mode != nil { SDL_RenderFlush(renderer) }
   }
 
   /// Shows the drawn content on the screen.
@@ -297,6 +323,11 @@ extension SDLWindow {
     var event = SDL_Event()
     while SDL_PollEvent(&event) != 0 {
       if let known = Self.event(event) { events.append(known) }
+      if event.type == SDL_MOUSEBUTTONUP.rawValue, Int32(event.button.button) == SDL_BUTTON_LEFT,
+        event.button.clicks > 0, event.button.clicks % 2 == 0
+      {
+        events.append(.doubleClicked(Self.point(event.button.x, event.button.y)))
+      }
     }
     return events
   }
@@ -311,9 +342,11 @@ extension SDLWindow {
           VideoSize(width: Int(event.window.data1), height: Int(event.window.data2)))
       case UInt32(SDL_WINDOWEVENT_EXPOSED.rawValue): .exposed
       case UInt32(SDL_WINDOWEVENT_CLOSE.rawValue): .closed
+      case UInt32(SDL_WINDOWEVENT_LEAVE.rawValue): .pointerLeft
       default: nil
       }
     case SDL_TEXTINPUT: text(event.text)
+    case SDL_DROPFILE: dropped(event.drop)
     case SDL_KEYDOWN: key(event.key.keysym)
     case SDL_MOUSEBUTTONDOWN:
       button(event.button.button).map { .pressed($0, point(event.button.x, event.button.y)) }
@@ -338,6 +371,13 @@ extension SDLWindow {
     }
   }
 
+  private static func dropped(_ event: SDL_DropEvent) -> WindowEvent? {
+    guard let file = event.file else { return nil }
+    // SDL leaves the memory of the path to the receiver.
+    defer { SDL_free(file) }
+    return .dropped(String(cString: file))
+  }
+
   /// Returns the character that a key types, which depends on the layout of the keyboard.
   private static func text(_ event: SDL_TextInputEvent) -> WindowEvent? {
     let text = withUnsafeBytes(of: event.text) { bytes in
@@ -354,11 +394,16 @@ extension SDLWindow {
       Int(SDLK_UP.rawValue): "up", Int(SDLK_DOWN.rawValue): "down",
       Int(SDLK_HOME.rawValue): "home", Int(SDLK_END.rawValue): "end",
       Int(SDLK_BACKSPACE.rawValue): "backspace", Int(SDLK_ESCAPE.rawValue): "escape",
+      Int(SDLK_TAB.rawValue): "tab", Int(SDLK_RETURN.rawValue): "return",
+      Int(SDLK_KP_ENTER.rawValue): "return", Int(SDLK_F1.rawValue): "f1",
       Int(SDLK_KP_PLUS.rawValue): "+", Int(SDLK_KP_MINUS.rawValue): "-",
     ]
     var prefix = ""
     if key.mod & UInt16(KMOD_CTRL.rawValue) != 0 { prefix += "ctrl+" }
     if key.mod & UInt16(KMOD_ALT.rawValue) != 0 { prefix += "alt+" }
+    if code == Int(SDLK_TAB.rawValue), key.mod & UInt16(KMOD_SHIFT.rawValue) != 0 {
+      prefix += "shift+"
+    }
     if let name = names[code], !(prefix.isEmpty && ["+", "-"].contains(name)) {
       return .key(prefix + name)
     }

@@ -18,6 +18,24 @@ struct PlayerWindows: PlaybackWindowProvider {
     if names.count > 1 { settings.clipNames = names }
     return try PlayerWindow(players, settings: settings)
   }
+
+  func chooseFile(
+    _ lines: [KeyDescription], until isOver: () -> Bool
+  ) throws(MediaError) -> String? {
+    let window = try FileDropWindow(title: "slowmo play", lines: lines)
+    let clock = MonotonicHostClock()
+    while !isOver() {
+      for input in window.takeInput() {
+        switch input {
+        case .dropped(let path): return path
+        case .closed, .key("q"), .key("escape"): return nil
+        case .key: break
+        }
+      }
+      clock.sleep(until: MediaTime(exactly: clock.now + MediaTime(1, over: 60)) ?? clock.now)
+    }
+    return nil
+  }
 }
 
 extension PlayerWindow: PlaybackWindow {
@@ -26,6 +44,7 @@ extension PlayerWindow: PlaybackWindow {
     for input in takeInput() {
       switch input {
       case .key(let name): keys.append(name)
+      case .dropped: break
       case .closed: return nil
       }
     }

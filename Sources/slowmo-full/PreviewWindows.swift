@@ -40,6 +40,7 @@ final class CameraWindow: PreviewView {
     shown.meters = content.meters
     shown.focusPoint = content.focusPoint
     shown.isBlinking = content.isBlinking
+    shown.keyHelp = content.keyHelp
     try window.present(content.isNewImage ? content.image : nil, shown)
   }
 

@@ -63,7 +63,6 @@ struct PlayerSceneTests {
 
   @Test func `The player draws its text and panels over the video image`() throws {
     var scene = try Self.scene()
-    scene.message = "muted"
     scene.status = "frame 7/960 · 0.029167 s · 1/8"
     let list = scene.drawing
     #expect(list.first == .fill(PixelRect(x: 0, y: 0, width: 1_280, height: 720), .background))
@@ -74,8 +73,16 @@ struct PlayerSceneTests {
           destination: PixelRect(x: 0, y: 0, width: 1_280, height: 608), rotation: 0,
           isSmooth: true))
     let texts = Self.texts(list)
-    #expect(texts.contains(scene.status) && texts.last == "muted")
-    #expect(texts.contains("0.000 / 11.100 s"))
+    #expect(texts.contains(scene.status) && texts.contains("0.000 / 11.100 s"))
+    // A message takes the place of the position, and covers no pixel of the image.
+    let bottom = scene.layout.panes[0].bottom
+    scene.message = "muted"
+    let message = try #require(
+      scene.drawing.compactMap { command -> Int? in
+        if case .text("muted", _, let y, _, _) = command { y } else { nil }
+      }.first)
+    #expect(message >= bottom && !Self.texts(scene.drawing).contains(scene.status))
+    #expect(scene.drawing.prefix(2) == list.prefix(2))
   }
 
   @Test func `Loop range and mark and playhead are drawn at their times`() throws {
@@ -95,6 +102,24 @@ struct PlayerSceneTests {
     #expect(columns(.mark) == [211...213])
     #expect(columns(.loop) == [312...412, 312...412])
     #expect(columns(.outside) == [12...312, 412...1_268])
+  }
+
+  @Test func `The ends of the range are drawn as brackets`() throws {
+    var scene = try Self.scene()
+    scene.timeline = TimelineContent(
+      Composition(try MediaSource(path: "clip.mov", duration: MediaTime(seconds: 1_256))))
+    func columns() -> [ClosedRange<Int>] {
+      scene.drawing.compactMap {
+        guard case .fill(let area, .range) = $0 else { return nil }
+        return area.x...area.right
+      }
+    }
+    #expect(columns().isEmpty)
+    scene.rangeStart = 300
+    #expect(columns() == [311...314, 311...320, 311...320])
+    scene.rangeEnd = 400
+    // The bracket at the end opens to the left.
+    #expect(columns().dropFirst(3) == [411...414, 405...414, 405...414])
   }
 
   @Test func `Equal player scenes give the same draw commands`() throws {

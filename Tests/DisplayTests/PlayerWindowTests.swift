@@ -6,6 +6,7 @@ import OvercrankEditing
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankPreview
 import OvercrankRaster
 import TestSupport
 import Testing
@@ -265,15 +266,171 @@ struct PlayerWindowTests {
     press(SDLK_EQUALS, KMOD_LALT)
     press(SDLK_s, KMOD_RCTRL)
     press(SDLK_BACKSPACE)
+    press(SDLK_TAB, KMOD_LSHIFT)
+    press(SDLK_F1)
     #expect(
       stage.window.takeInput()
-        == ["space", "[", ".", "left", "alt+left", "alt++", "ctrl+s", "backspace"].map {
-          .key($0)
-        })
+        == [
+          "space", "[", ".", "left", "alt+left", "alt++", "ctrl+s", "backspace", "shift+tab", "f1",
+        ].map { .key($0) })
     var quit = SDL_Event()
     quit.type = SDL_QUIT.rawValue
     SDL_PushEvent(&quit)
     #expect(stage.window.takeInput() == [.closed])
+  }
+
+  /// Posts events, shows their effect, and returns the input that they gave.
+  private func post(_ events: WindowEvent..., to stage: WindowStage) throws -> [WindowInput] {
+    events.forEach(stage.window.post)
+    let input = stage.window.takeInput()
+    try stage.refresh()
+    return input
+  }
+
+  private static let buttons = [
+    ViewButton("space", "pause", "pause: space"), ViewButton(",", "step", "back: ,"),
+    ViewButton("r", "reverse", "backward: r", isOn: true),
+  ]
+
+  @Test func `Buttons appear with the pointer and report their keys`() throws {
+    let stage = try WindowStage([painted()])
+    stage.window.buttons = Self.buttons
+    try stage.refresh()
+    #expect(stage.window.scene.widgets.find("bar") == nil)
+    let hidden = try stage.window.pixels()
+    _ = try post(.moved(Point(x: 320, y: 20)), to: stage)
+    let bar = try #require(stage.window.scene.widgets.find("bar"))
+    let pane = stage.window.scene.layout.panes[0]
+    #expect(bar.area.y >= pane.y && bar.area.bottom <= pane.bottom)
+    let shown = try stage.window.pixels()
+    let corner = (bar.area.x + 1, bar.area.y + 1)
+    #expect(shown.color(corner.0, corner.1) != hidden.color(corner.0, corner.1))
+    for button in bar.buttons {
+      let input = try post(
+        .moved(button.area.middle), .pressed(.left, button.area.middle), .released(.left),
+        to: stage)
+      #expect(input == [.key(button.name)])
+      // The hint is above the bar and inside the window.
+      let hint = try #require(stage.window.scene.widgets.find("hint text"))
+      #expect(hint.text == Self.buttons.first { $0.key == button.name }?.hint)
+      #expect(hint.area.bottom <= bar.area.y && hint.area.x >= 0 && hint.area.right <= 640)
+    }
+    // While the pointer rests on the bar, it stays.
+    try stage.advance(by: 60_000_000_000)
+    #expect(stage.window.scene.widgets.find("bar") != nil)
+    _ = try post(.moved(Point(x: 320, y: 20)), to: stage)
+    try stage.advance(by: 2_900_000_000)
+    #expect(stage.window.scene.widgets.find("bar") != nil)
+    try stage.advance(by: 200_000_000)
+    #expect(stage.window.scene.widgets.find("bar") == nil)
+    _ = try post(.moved(Point(x: 320, y: 20)), .pointerLeft, to: stage)
+    #expect(stage.window.scene.widgets.find("bar") == nil)
+  }
+
+  @Test func `The keyboard alone reaches every button`() throws {
+    let stage = try WindowStage([painted()])
+    #expect(try post(.key("tab"), .key("return"), to: stage) == [.key("tab"), .key("return")])
+    stage.window.buttons = Self.buttons
+    try stage.refresh()
+    for button in Self.buttons {
+      #expect(try post(.key("tab"), to: stage).isEmpty)
+      let focused = try #require(stage.window.scene.widgets.find(button.key))
+      // A frame around the button shows the focus.
+      let frame = try stage.window.pixels().color(focused.area.x - 2, Int(focused.area.middle.y))
+      #expect(frame == [0xF2, 0xC9, 0x4C])
+      #expect(try post(.key("return"), to: stage) == [.key(button.key)])
+    }
+    #expect(try post(.key("shift+tab"), .key("return"), to: stage) == [.key(",")])
+    // The bar stays while it has the focus. Other keys are reported as before.
+    try stage.advance(by: 60_000_000_000)
+    #expect(stage.window.scene.widgets.find("bar") != nil)
+    #expect(try post(.key("space"), .key("escape"), to: stage) == [.key("space")])
+    #expect(stage.window.scene.widgets.find("bar") == nil)
+    #expect(try post(.key("return"), to: stage) == [.key("return")])
+  }
+
+  @Test func `A click on the image reports its key and a drag does not`() throws {
+    let stage = try WindowStage([painted()])
+    let middle = stage.window.scene.layout.panes[0].middle
+    let click = [WindowEvent.pressed(.left, middle), .released(.left)]
+    #expect(try post(click[0], click[1], to: stage).isEmpty)
+    (stage.window.clickKey, stage.window.doubleClickKey) = ("space", "f")
+    #expect(try post(click[0], click[1], to: stage) == [.key("space")])
+    #expect(
+      try post(click[0], click[1], .doubleClicked(middle), to: stage) == [.key("space"), .key("f")])
+    stage.window.zoom(by: 2)
+    let before = stage.window.scene.panes[0].viewport.center.x
+    #expect(
+      try post(click[0], .moved(Point(x: middle.x - 64, y: middle.y)), click[1], to: stage)
+        .isEmpty)
+    // Ten window pixels show one pixel of the movie, which is 128 pixels wide.
+    #expect(abs(stage.window.scene.panes[0].viewport.center.x - before - 6.4 / 128) < 1e-9)
+  }
+
+  @Test func `The window measures with the pointer and reads its pixel`() throws {
+    let stage = try WindowStage([painted()])
+    stage.window.isMeasuring = true
+    (stage.window.clickKey, stage.window.doubleClickKey) = ("space", "f")
+    let pane = stage.window.scene.layout.panes[0]
+    // Five window pixels show one pixel of the movie.
+    let top = Double(pane.y) + (Double(pane.height) - 160) / 2
+    func point(_ x: Double, _ y: Double) -> Point { Point(x: x * 5, y: top + y * 5) }
+    let input = try post(
+      .pressed(.left, point(10, 20)), .moved(point(50, 20)), to: stage)
+    #expect(input.isEmpty)
+    #expect(stage.window.draftShape?.kind == .distance)
+    #expect(stage.window.scene.status.hasPrefix("pixel 50,20 · frame 0/240 · "))
+    #expect(try post(.released(.left), .doubleClicked(point(50, 20)), to: stage).isEmpty)
+    let shapes = stage.window.takeShapes()
+    let ends = try #require(shapes.first?.points)
+    #expect(shapes.count == 1 && stage.window.takeShapes().isEmpty)
+    #expect(abs(ends[0].x - 10) < 0.2 && abs(ends[1].x - 50) < 0.2 && abs(ends[1].y - 20) < 0.2)
+    stage.window.shapes = shapes
+    try stage.refresh()
+    let pixels = try stage.window.pixels()
+    let middle = point(30, 20)
+    let bright = (Int(middle.y) - 4...Int(middle.y) + 4).contains {
+      pixels.color(Int(middle.x), $0) == [0x56, 0xCC, 0xF2]
+    }
+    #expect(bright)
+    // The buttons do not cover the image, but appear from the time line.
+    stage.window.buttons = Self.buttons
+    _ = try post(.moved(point(10, 20)), to: stage)
+    #expect(stage.window.scene.widgets.find("bar") == nil)
+    _ = try post(.moved(stage.window.scene.layout.status.middle), to: stage)
+    #expect(stage.window.scene.widgets.find("bar") != nil)
+    // Without measuring, the same press is a click again.
+    stage.window.isMeasuring = false
+    #expect(
+      try post(.pressed(.left, point(10, 20)), .released(.left), to: stage) == [.key("space")])
+  }
+
+  @Test func `A click or escape ends the help`() throws {
+    let stage = try WindowStage([painted()])
+    stage.window.keyHelp = [KeyDescription("space", "pause"), KeyDescription(". ,", "step")]
+    for event in [WindowEvent.key("escape"), .pressed(.left, Point(x: 5, y: 5))] {
+      stage.window.showsHelp = true
+      try stage.refresh()
+      let help = try #require(stage.window.scene.widgets.find("help"))
+      #expect(help.find(". ,")?.text == "step")
+      #expect(try post(.key("r"), to: stage) == [.key("r")])
+      #expect(try post(event, .released(.left), to: stage).isEmpty)
+      #expect(stage.window.scene.widgets.find("help") == nil)
+    }
+  }
+
+  @Test func `A window without a clip reports a dropped file`() throws {
+    SDL_SetHint(SDL_HINT_VIDEODRIVER, "dummy")
+    let lines = [KeyDescription("drop a file", "to play it")]
+    let window = try FileDropWindow(title: "empty", lines: lines)
+    _ = window.takeInput()
+    #expect(window.widgets?.find("drop a file")?.text == "to play it")
+    var event = SDL_Event()
+    event.type = SDL_DROPFILE.rawValue
+    event.drop.file = SDL_strdup("/clips/take 1.mov")
+    SDL_PushEvent(&event)
+    window.post(.key("x"))
+    #expect(window.takeInput() == [.key("x"), .dropped("/clips/take 1.mov")])
   }
 
   @Test func `A resized window draws at its new size`() throws {

@@ -42,6 +42,21 @@ struct PointerGestureTests {
       found == [.pan(pane: 1, x: 10, y: -5), .pan(pane: 1, x: -710, y: -95)])
   }
 
+  @Test func `A press that hardly moves is a click`() {
+    let point = Point(x: 700, y: 100)
+    #expect(
+      actions([
+        .pressed(.left, point), .moved(Point(x: 702, y: 103)), .released(.left),
+        .pressed(.left, point), .released(.left), .doubleClicked(point),
+      ]) == [.click, .click, .doubleClick])
+    // The right button drags only, and the time line has no clicks.
+    #expect(actions([.pressed(.right, point), .released(.right)]).isEmpty)
+    let line = Point(x: 112, y: 670)
+    #expect(
+      actions([.pressed(.left, line), .released(.left), .doubleClicked(line)])
+        == [.beginScrub, .scrub(100), .endScrub])
+  }
+
   @Test func `Four wheel steps double the zoom`() throws {
     let point = Point(x: 10, y: 20)
     guard

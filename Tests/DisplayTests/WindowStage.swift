@@ -20,12 +20,14 @@ final class WindowStage {
   let window: PlayerWindow
 
   /// Opens a window with one player, or with two players and the given origins.
+  ///
+  /// Both video drivers of SDL draw into memory: `dummy` without OpenGL, and `offscreen` with it.
   init(
     _ assets: [Asset], origins: [MediaTime] = [.zero, .zero],
-    width: Int = 640, height: Int = 258, showsThumbnails: Bool = false
+    width: Int = 640, height: Int = 258, showsThumbnails: Bool = false,
+    videoDriver: String = "dummy"
   ) throws {
-    // This SDL driver draws into memory.
-    SDL_SetHint(SDL_HINT_VIDEODRIVER, "dummy")
+    SDL_SetHint(SDL_HINT_VIDEODRIVER, videoDriver)
     var settings = PlayerSettings()
     settings.clock = clock
     settings.hasThreads = false

@@ -53,6 +53,69 @@ struct PlayEditTests {
     }
   }
 
+  private static let annotations = """
+    {"schema": "slowmo.annotations/1", "file": "take.mov", "annotations": [
+    {"kind": "point", "frame_index": 1, "capture_ns": null, "points": [{"x": 1, "y": 2}]},
+    {"kind": "distance", "frame_index": 48, "capture_ns": 7,
+     "points": [{"x": 10, "y": 20}, {"x": 13, "y": 24}]},
+    {"kind": "box", "frame_index": 48, "capture_ns": null,
+     "points": [{"x": 176.2, "y": 103}, {"x": 207.5, "y": 135}]}]}
+    """
+
+  @Test func `The commands measure and track read annotations of play`() async throws {
+    _ = try scratch.write(Array(Self.annotations.utf8), as: "marks.json")
+    let take = try await Takes.plain()
+    let played = try await play("0 e\n", "--annotations", "marks.json")
+    try #require(played.status == 0, "\(played.errors)")
+    // The file was read, and replaced as a whole.
+    let written = try String(contentsOfFile: scratch.file("marks.json"), encoding: .utf8)
+    #expect(written != Self.annotations && written.contains("\"frame_index\" : 48"))
+    let measured = try await document("measure", take, "--annotations", "marks.json")
+    let found = try #require(measured["measurements"] as? [[String: Any]])
+    #expect(found.count == 1)
+    #expect(found[0]["index"] as? Int == 48 && found[0]["pixels"] as? Double == 5)
+    let tracked = try await run(
+      slowmoPath, ["track", take, "--annotations", "marks.json", "--until", "0.25", "--json"],
+      in: scratch.path)
+    let objects = try #require(try tracked.document()["objects"] as? [[String: Any]])
+    #expect(objects.count == 1)
+    // Another schema is refused, and so is a file without a box.
+    for text in [Self.annotations.replacingOccurrences(of: "annotations/1", with: "other/1"), "{}"]
+    {
+      _ = try scratch.write(Array(text.utf8), as: "marks.json")
+      for arguments in [
+        ["measure", take, "--annotations", "marks.json"],
+        ["track", take, "--annotations", "marks.json"],
+        ["play", take, "--annotations", "marks.json", "--terminal", "--audio", "none"],
+      ] {
+        let refused = try await run(slowmoPath, arguments, in: scratch.path)
+        #expect(refused.status == 65, "\(arguments): \(refused.errors)")
+      }
+    }
+  }
+
+  @Test func `Undo and redo go through marks and ranges and speeds`() async throws {
+    let finished = try await play(
+      Self.keys.replacingOccurrences(of: "0.35 w", with: ""), "-o", "unused.otio")
+    #expect(try speeds(finished.document()) == ["1/1", "1/8", "1/1"])
+    func after(_ keys: String...) async throws -> [String: Any] {
+      let lines = keys.map { "0.35 \($0)" }.joined(separator: "\n")
+      let finished = try await play(Self.keys.replacingOccurrences(of: "0.35 w", with: lines))
+      try #require(finished.status == 0, "\(finished.errors)")
+      return try finished.document()
+    }
+    let undone = try await after("ctrl+z")
+    #expect(try speeds(undone) == ["1/1"] && marks(undone).count == 1)
+    // The range and the mark go too. A further undo has no effect.
+    let empty = try await after("ctrl+z", "ctrl+z", "ctrl+z", "ctrl+z", "ctrl+z")
+    #expect(try speeds(empty) == ["1/1"] && marks(empty).isEmpty)
+    let redone = try await after("ctrl+z", "ctrl+z", "ctrl+y", "ctrl+y", "ctrl+y")
+    #expect(speeds(redone) == ["1/1", "1/8", "1/1"])
+    // An edit after undo ends what could be redone.
+    let changed = try await after("ctrl+z", "4", "ctrl+y")
+    #expect(speeds(changed) == ["1/1", "1/4", "1/1"])
+  }
+
   @Test(arguments: [["edited.otio"], ["edited.mov"], ["edited.mp4", "--fps", "30"]])
   func `A slow range and a mark set by player keys are exported`(_ output: [String]) async throws {
     let finished = try await play(

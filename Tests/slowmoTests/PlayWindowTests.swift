@@ -69,6 +69,33 @@ struct PlayWindowTests {
     #expect(try bytes(of: scratch.file(names[2])) != whole)
   }
 
+  @Test func `A script can press every key that help lists`() async throws {
+    let page = try await run(slowmoPath, ["help", "play"]).output.split(separator: "\n")
+    var keys: [Substring] = []
+    // Two tables list the keys: `Keys:`, and further keys of the window.
+    for start in page.indices
+    where page[start] == "Keys:" || page[start].hasSuffix("of the window:") {
+      for line in page[(start + 1)...].prefix(while: { $0.hasPrefix("  ") }) {
+        let columns = line.split(separator: " ", omittingEmptySubsequences: false)
+        keys += columns.dropFirst(2).prefix { !$0.isEmpty }
+      }
+    }
+    #expect(keys.contains("backspace") && keys.contains("alt+down") && keys.contains("?"))
+    // These words are no keys of a script: a range of digits, and keys of the buttons.
+    let lines = keys.filter { !["to", "tab", "return", "q"].contains($0) }.map { "0 \($0)" }
+    let finished = try await pressed(lines.joined(separator: "\n"), "-o", "edited.otio")
+    #expect(finished.status == 0, "\(finished.errors)\(finished.output)")
+  }
+
+  @Test func `The window shows the keys over the image`() async throws {
+    let keys = "0 space\n0 home\n0.1 ctrl+s\n0.2 ?\n0.2 ctrl+s\n0.3 f1\n0.3 ctrl+s\n"
+    let finished = try await pressed(keys)
+    try #require(finished.status == 0, "\(finished.errors)")
+    let images = try (1...3).map { try bytes(of: scratch.file("plain-shot000\($0).png")) }
+    #expect(images[0] != images[1])
+    #expect(images[0] == images[2])
+  }
+
   @Test func `The command play shows two clips side by side`() async throws {
     let take = try await Takes.plain()
     // A screenshot waits until the frame of its refresh is decoded, even on a busy machine.
@@ -91,6 +118,31 @@ struct PlayWindowTests {
     #expect(error["code"] as? String == "no_display")
     #expect((error["hint"] as? String)?.contains("--terminal") == true)
     #expect(finished.errors.isEmpty)
+  }
+
+  @Test(arguments: [[], ["--terminal"], ["--script", "keys.txt"], ["--json"]])
+  func `The command play needs a file if it cannot open a window`(
+    _ options: [String]
+  ) async throws {
+    let screen = options.isEmpty ? [] : ["DISPLAY=:99"]
+    let finished = try await play(
+      ["-u", "DISPLAY", "-u", "WAYLAND_DISPLAY", "-u", "SDL_VIDEODRIVER"] + screen, options)
+    #expect(finished.status == 64)
+    #expect((finished.output + finished.errors).contains("missing expected argument '<file>'"))
+  }
+
+  @Test func `Playback begins at the time of --start`() async throws {
+    let finished = try await pressed("0 space\n0 s\n", "--start", "0.5", "--speed", "1/32")
+    try #require(finished.status == 0, "\(finished.errors)")
+    let position = try finished.document()["position_ns"] as? Int
+    #expect(try #require(position) >= 500_000_000)
+    for time in ["4.5", "nonsense"] {
+      let refused = try await pressed("0 q\n", "--start", time, "--range", "0..1")
+      #expect(refused.status != 0, "\(time)")
+    }
+    let outside = try await pressed("0 q\n", "--start", "1.5", "--range", "0..1")
+    let error = try outside.document()["error"] as? [String: Any]
+    #expect(error?["code"] as? String == "outside_source" && outside.status == 64)
   }
 
   @Test func `The error for a missing slowmo-full says how to install it`() async throws {

@@ -15,6 +15,8 @@ enum DrawingCommand: Hashable, Sendable {
   }
 
   case fill(PixelRect, Color)
+  /// A line inside a rectangle, with a width in pixels.
+  case line(Point, Point, width: Int, clip: PixelRect, Color)
   /// Text, from the upper left corner of its capital letters.
   case text(String, x: Int, y: Int, scale: Int, Color)
   /// A part of an image, rotated clockwise and scaled to fill a rectangle of the window.

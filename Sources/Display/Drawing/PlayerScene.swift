@@ -2,6 +2,7 @@
 
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankPreview
 import OvercrankRaster
 
 /// Everything that a player's window shows, as a value.
@@ -38,10 +39,22 @@ struct PlayerScene: Hashable, Sendable {
   var loop: TimeRange?
   /// The composition times of the marks on the time line.
   var marks: [Rational] = []
+  /// The start of the selected range, in composition time; nil for no range.
+  var rangeStart: Rational?
+  /// The end of the selected range; nil while it is not set.
+  var rangeEnd: Rational?
   var isPlaying = false
+  /// The shapes on the first image.
+  var shapes: [ViewShape] = []
+  var buttons: [ViewButton] = []
+  /// Whether the bar with the buttons is visible.
+  var showsBar = false
+  var keyHelp: [KeyDescription] = []
+  var showsHelp = false
+  var focus = WidgetFocus()
   /// The text of the status line.
   var status = ""
-  /// A text that is shown for a moment; empty for no text.
+  /// A text that the status line shows for a moment; empty for no text.
   var message = ""
   /// The aspect ratio of thumbnails: width divided by height.
   var thumbnailAspect = 16.0 / 9
@@ -52,6 +65,40 @@ struct PlayerScene: Hashable, Sendable {
 
   var layout: WindowLayout { WindowLayout(size, paneCount: panes.count) }
 
+  /// The widgets over the images and the time line.
+  var widgets: Widget {
+    let layout = layout
+    let whole = PixelRect(x: 0, y: 0, width: size.width, height: size.height)
+    var children: [Widget] = []
+    if !layout.panel.isEmpty, timeline.duration > .zero {
+      children.append(
+        Widget(
+          kind: .slider(value: (position / timeline.duration).doubleValue), name: "time line",
+          area: layout.scrubArea))
+    }
+    if showsBar {
+      let area = PixelRect(x: 0, y: 0, width: size.width, height: layout.panes[0].bottom)
+      if let bar = Widget.bar(buttons, over: area, textScale: layout.textScale) {
+        children.append(bar)
+        if let hint = bar.hintLabel(of: focus.hinted, within: area) { children.append(hint) }
+      }
+    }
+    if showsHelp, let help = Widget.help(keyHelp, over: whole) { children.append(help) }
+    return Widget(kind: .window, name: "window", area: whole, children: children)
+  }
+
+  /// Handles an event for the buttons.
+  mutating func handle(_ event: WindowEvent) -> WidgetFocus.Effect {
+    // The keyboard reaches buttons that are not visible yet.
+    if case .key("tab") = event { showsBar = true }
+    if case .key("shift+tab") = event { showsBar = true }
+    guard let bar = widgets.find("bar") else {
+      focus = WidgetFocus()
+      return .none
+    }
+    return focus.handle(event, in: bar)
+  }
+
   /// The commands that draw the window, from back to front.
   var drawing: [DrawingCommand] {
     let layout = layout
@@ -59,6 +106,7 @@ struct PlayerScene: Hashable, Sendable {
       .fill(PixelRect(x: 0, y: 0, width: size.width, height: size.height), .background)
     ]
     for index in panes.indices { list += paneDrawing(index, layout) }
+    list += shapes.flatMap { shapeDrawing($0, layout) }
     if !layout.panel.isEmpty {
       list.append(.fill(layout.panel, .panel))
       list += thumbnailDrawing(layout)
@@ -66,12 +114,7 @@ struct PlayerScene: Hashable, Sendable {
       list += overlayDrawing(layout)
       list += statusDrawing(layout)
     }
-    if !message.isEmpty {
-      let pane = layout.panes[0]
-      list += label(
-        message, x: pane.x + 12, y: pane.y + 12, layout.textScale, within: pane.width - 24)
-    }
-    return list
+    return list + widgets.drawing(focus)
   }
 
   private func paneDrawing(_ index: Int, _ layout: WindowLayout) -> [DrawingCommand] {
@@ -90,6 +133,43 @@ struct PlayerScene: Hashable, Sendable {
     guard !pane.title.isEmpty, bottom >= area.y else { return list }
     return list
       + label(pane.title, x: area.x + 12, y: bottom, layout.textScale, within: area.width - 24)
+  }
+
+  /// Returns the point of the first image at a point of the window, or nil outside the image.
+  func imagePoint(at point: Point) -> Point? {
+    let pane = layout.panes[0]
+    guard pane.contains(point), let image = panes[0].frame?.size else { return nil }
+    let found = panes[0].viewport.imagePoint(at: point, of: image, in: pane)
+    guard (0...Double(image.width)).contains(found.x), (0...Double(image.height)).contains(found.y)
+    else { return nil }
+    return found
+  }
+
+  /// Draws a shape in a bright color with a dark edge, which is visible on any image.
+  private func shapeDrawing(_ shape: ViewShape, _ layout: WindowLayout) -> [DrawingCommand] {
+    let pane = layout.panes[0]
+    guard let image = panes[0].frame?.size else { return [] }
+    var points = shape.points.map { panes[0].viewport.windowPoint(at: $0, of: image, in: pane) }
+    let end = points.last ?? pane.middle
+    var lines: [(Point, Point)] = []
+    for point in points where shape.kind != .box {
+      for (x, y) in [(5.0, 0.0), (0, 5)] {
+        lines.append((Point(x: point.x - x, y: point.y - y), Point(x: point.x + x, y: point.y + y)))
+      }
+    }
+    if shape.kind == .box, points.count == 2 {
+      let (first, last) = (points[0], points[1])
+      points = [first, Point(x: last.x, y: first.y), last, Point(x: first.x, y: last.y), first]
+    }
+    lines += zip(points, points.dropFirst()).map { ($0, $1) }
+    let drawn = [(5, Color.overlay), (2, Color.range)].flatMap { width, color in
+      lines.map { DrawingCommand.line($0.0, $0.1, width: width, clip: pane, color) }
+    }
+    guard pane.contains(end), !shape.label.isEmpty else { return drawn }
+    let width = font.width(of: shape.label, scale: layout.textScale) + 12
+    let x = max(pane.x, min(Int(end.x) + 10, pane.right - width))
+    let y = min(max(pane.y, Int(end.y) - 10), pane.bottom - 26)
+    return drawn + label(shape.label, x: x, y: y, layout.textScale, within: pane.right - x)
   }
 
   /// Draws text on a shaded background, so that it can be read on any image.
@@ -153,6 +233,15 @@ struct PlayerScene: Hashable, Sendable {
       let left = min(max(area.x, column - width / 2), area.right - width)
       list.append(.fill(PixelRect(x: left, y: area.y, width: width, height: area.height), color))
     }
+    /// Draws a bracket at an end of the range.
+    func bracket(_ time: Rational, opensRight: Bool) {
+      line(time, width: 3, .range)
+      let column = layout.column(of: time, duration: timeline.duration)
+      let left = min(max(area.x, opensRight ? column - 1 : column - 7), area.right - 9)
+      for y in [area.y, area.bottom - 3] {
+        list.append(.fill(PixelRect(x: left, y: y, width: 9, height: 3), .range))
+      }
+    }
     if let loop {
       let left = layout.column(of: loop.start.seconds, duration: timeline.duration)
       let right = layout.column(of: loop.end.seconds, duration: timeline.duration)
@@ -165,6 +254,8 @@ struct PlayerScene: Hashable, Sendable {
           .fill(PixelRect(x: left, y: y, width: right - left, height: 2), .loop))
       }
     }
+    if let rangeStart { bracket(rangeStart, opensRight: true) }
+    if let rangeEnd { bracket(rangeEnd, opensRight: false) }
     for marker in timeline.markers { line(marker, width: 2, .loop) }
     for mark in marks { line(mark, width: 2, .mark) }
     line(position, width: 4, .shade)
@@ -185,12 +276,13 @@ struct PlayerScene: Hashable, Sendable {
     let left = area.x + height + 14
     let total = "\(decimals(position)) / \(decimals(timeline.duration)) s"
     let width = font.width(of: total, scale: scale)
-    let hasTotal = left + font.width(of: status, scale: scale) + 24 + width <= area.right
+    let text = message.isEmpty ? status : message
+    let hasTotal = left + font.width(of: text, scale: scale) + 24 + width <= area.right
     let available = hasTotal ? area.right - width - 24 - left : area.right - left
     list.append(
       .text(
-        font.fitting(status, width: available, scale: scale), x: left, y: y, scale: scale,
-        .text))
+        font.fitting(text, width: available, scale: scale), x: left, y: y, scale: scale,
+        message.isEmpty ? .text : .loop))
     if hasTotal {
       list.append(.text(total, x: area.right - width, y: y, scale: scale, .dimText))
     }

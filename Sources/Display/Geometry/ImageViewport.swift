@@ -36,8 +36,8 @@ struct ImageViewport: Hashable, Sendable {
     /// The parts of the image that are visible along this axis, in image pixels and in window
     /// pixels.
     ///
-    /// With an integer scale, an image pixel that the edge of the pane cuts becomes a separate
-    /// part. All other image pixels then keep their exact size on the screen.
+    /// An enlarged image pixel that the edge of the pane cuts becomes a separate part. All other
+    /// image pixels then keep their exact size on the screen.
     var parts: [(source: Range<Int>, destination: Range<Int>)] {
       let (start, end) = (Double(pane.lowerBound), Double(pane.upperBound))
       let first = max(0, Int(((start - origin) / scale).rounded(.down)))
@@ -47,7 +47,7 @@ struct ImageViewport: Hashable, Sendable {
         min(max(Int((origin + Double(pixel) * scale).rounded()), pane.lowerBound), pane.upperBound)
       }
       var bounds = [first, last]
-      if scale >= 2, scale == scale.rounded() {
+      if scale >= 1 {
         if origin + Double(first) * scale < start { bounds.insert(first + 1, at: 1) }
         if origin + Double(last) * scale > end { bounds.insert(last - 1, at: bounds.count - 1) }
       }
@@ -68,7 +68,7 @@ struct ImageViewport: Hashable, Sendable {
 
   /// True if image pixels are shown as squares, and false if they are interpolated.
   func showsPixels(of image: VideoSize, in pane: PixelRect) -> Bool {
-    zoom != 1 && scale(of: image, in: pane) >= 2
+    zoom != 1 && scale(of: image, in: pane) >= 1
   }
 
   /// Returns the visible parts of an image, which lie in the pane and do not overlap.
@@ -91,6 +91,12 @@ struct ImageViewport: Hashable, Sendable {
   func imagePoint(at point: Point, of image: VideoSize, in pane: PixelRect) -> Point {
     let (x, y) = axes(image, pane)
     return Point(x: (point.x - x.origin) / x.scale, y: (point.y - y.origin) / y.scale)
+  }
+
+  /// Converts a point of the image, in image pixels, to a point of the window.
+  func windowPoint(at point: Point, of image: VideoSize, in pane: PixelRect) -> Point {
+    let (x, y) = axes(image, pane)
+    return Point(x: x.origin + point.x * x.scale, y: y.origin + point.y * y.scale)
   }
 
   /// Multiplies the zoom by a factor, and keeps the image point that is at a given point of the

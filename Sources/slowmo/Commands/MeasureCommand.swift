@@ -41,13 +41,17 @@ struct MeasureCommand: ParsableCommand, Verb {
   @Option(
     parsing: .unconditionalSingleValue, help: "The time of a frame; may be repeated.",
     completion: Completions.mark, transform: TimeExpression.init(parsing:))
-  var at: [TimeExpression]
+  var at: [TimeExpression] = []
 
   @Option(
     parsing: .unconditionalSingleValue,
     help: "The points in that frame, such as '150,221 192,221'; may be repeated.",
     transform: imagePoints)
-  var points: [[Point]]
+  var points: [[Point]] = []
+
+  @Option(
+    help: "Measure the distances and angles of this file, which play writes.", completion: .file())
+  var annotations: String?
 
   @Option(help: "How far a coordinate may be from the true one, in pixels (95 % interval).")
   var pointError = 1.0
@@ -67,6 +71,10 @@ struct MeasureCommand: ParsableCommand, Verb {
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
+    for (name, isMissing) in [("at", at.isEmpty), ("points", points.isEmpty)]
+    where isMissing && annotations == nil {
+      throw ValidationError("Missing expected argument '--\(name) <\(name)>'")
+    }
     guard at.count == points.count else {
       throw ValidationError(
         "\(at.count) --at and \(points.count) --points: each time needs its points")
@@ -78,7 +86,7 @@ struct MeasureCommand: ParsableCommand, Verb {
   }
 
   func perform() throws -> ExitStatus {
-    try OutputNames.check([csv].compactMap(\.self), inputs: [file])
+    try OutputNames.check([csv].compactMap(\.self), inputs: [file, annotations])
     if let csv { try Files.refuseExisting(csv, overwrites: overwrite) }
     let asset = try measuring.trackChoice.open(file)
     Output.notes(of: asset)
@@ -86,16 +94,33 @@ struct MeasureCommand: ParsableCommand, Verb {
       throw CommandError(
         .badData, code: "invalid_data", "\(file) has no video", hint: "see slowmo info \(file)")
     }
-    let first = points.first?.first
+    let drawn = try annotations.map { path in
+      let all = try AnnotationFile.read(path).annotations
+      let lines = all.filter { [.distance, .angle].contains($0.kind) }
+      guard !lines.isEmpty || !points.isEmpty else {
+        throw CommandError(
+          .badData, code: "invalid_data", "\(path) has no distance or angle",
+          hint: "draw one in the window of slowmo play")
+      }
+      return lines
+    }
+    let first = points.first?.first ?? drawn?.first?.points.first
     let clock = try measuring.timing.clock(
       of: asset, x: first.map { Int($0.x) }, y: first.map { Int($0.y) })
-    let frames = try zip(at, points).map { expression, points in
+    var frames = try zip(at, points).map { expression, points in
       let time = try asset.resolve(expression)
       guard let index = track.frames.index(at: time) else {
         throw CommandError(
           .usage, code: "outside_source", "\(file) shows no frame at \(time.displayText) s",
           hint: "it ends at \(asset.duration.displayText) s")
       }
+      for point in points { try check(point, in: track) }
+      return MeasureDocument.Frame(
+        index: index, time: try track.frames.time(ofFrame: Int64(index)),
+        captureTime: clock.map.captureTime(ofFrame: index), points: points)
+    }
+    frames += try (drawn ?? []).map { annotation in
+      let (index, points) = (annotation.frameIndex, annotation.points)
       for point in points { try check(point, in: track) }
       return MeasureDocument.Frame(
         index: index, time: try track.frames.time(ofFrame: Int64(index)),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Glibc
 import Overcrank
 import OvercrankLinuxSystem
 
@@ -17,38 +18,23 @@ struct PlayCommand: ParsableCommand, Verb {
         slowmo play take.mov --terminal --range 0.5..1 --speed 2 --audio none
 
       Keys:
-        space           pause
-        . ,             next and previous frame
-        [ ] backspace   half, double and normal speed
-        r               reverse
-        left right      1 s back and forward
-        home end        start and end
-        a b             start and end of a loop; b alone ends it
-        p u             next pitch algorithm, mute
-        m               set a mark, from which the time is shown
-        s               write the frame as PNG
-        i o             start and end of a range
-        1 to 9          speed of the range: 8 is 1/8; without a range, of all
-        w               write the file of -o
-        q               quit
+      \(KeyDescription.table(PlayerKey.descriptions, width: 16))
 
       --script presses keys without a window, or with --window in one. Each line of its file is a
       time in seconds after the start, and a key. Playback ends at the last line.
 
       MANUAL
         slowmo play take.mov --script keys.txt --audio none --json
+        slowmo play take.mov --terminal --start 0.5 --audio none
         slowmo play take.mov --range 0.5..0.55 --speed 1/8 --sampling flow-fast
         slowmo play take.mov --script edits.txt --audio none -o edited.otio
 
       The window needs slowmo-full. It shows the image, a time line with thumbnails and speeds, and
-      the position. Drag on the time line to scrub. Turn the wheel to zoom until pixels are visible,
-      and drag the image to move it. More keys of the window:
+      the position. Buttons appear when the pointer moves. Click the image to pause, and double-click
+      it for full screen. Drag on the time line to scrub. Turn the wheel to zoom until pixels are
+      visible, and drag the image to move it. More keys of the window:
 
-        f                             full screen
-        ctrl+s                        write the window as PNG
-        alt++ alt+- alt+backspace     zoom in, zoom out, no zoom
-        alt+left alt+right            move the image
-        alt+up alt+down               move the image
+      \(KeyDescription.table(PlayerKey.windowDescriptions, width: 30))
 
       --terminal plays without a window: audio, and the position on a line.
 
@@ -61,6 +47,9 @@ struct PlayCommand: ParsableCommand, Verb {
       Marks are named mark1, mark2 and so on. They become markers of a project and chapters of a
       movie. Times can name them, as in --range @mark1..@mark2.
 
+      d lets the pointer draw on the image: distances, angles, boxes and points, in pixels. e writes
+      them to the file of --annotations, which track and measure read.
+
       -o names the file that w writes: a project (.otio), or a movie. The frames of a movie are
       copied, or rendered with --fps.
 
@@ -69,8 +58,10 @@ struct PlayCommand: ParsableCommand, Verb {
       """)
 
   @Argument(
-    help: "A movie or project: .otio, .llc, .edl, .fcpxml or .xml.", completion: .file())
-  var file: String
+    help: """
+      A movie or project: .otio, .llc, .edl, .fcpxml or .xml. Without it, a window waits for a file.
+      """, completion: .file())
+  var file: String?
 
   @Option(help: "Source seconds per second, such as 1/8.", transform: Speed.init(parsing:))
   var speed = Speed.normal
@@ -79,6 +70,11 @@ struct PlayCommand: ParsableCommand, Verb {
     parsing: .unconditional, help: "Play only this range, such as 1.2..1.5.",
     completion: Completions.mark, transform: TimeRangeExpression.init(parsing:))
   var range: TimeRangeExpression?
+
+  @Option(
+    parsing: .unconditional, help: "Begin at this time of the clip, such as 1.2 or @mark1.",
+    completion: Completions.mark, transform: TimeExpression.init(parsing:))
+  var start: TimeExpression?
 
   @Flag(help: "Repeat until interrupted, or until the script ends.")
   var loop = false
@@ -126,6 +122,11 @@ struct PlayCommand: ParsableCommand, Verb {
   var script: String?
 
   @Option(
+    help: "Read and write what is measured in the window: the file of track and measure.",
+    completion: .file())
+  var annotations: String?
+
+  @Option(
     name: .shortAndLong,
     help: "The file that the key w writes: .otio for a project, .mov, .mp4 or .m4v.",
     completion: .file())
@@ -149,6 +150,9 @@ struct PlayCommand: ParsableCommand, Verb {
   private var opensWindow: Bool { window || !terminal && script == nil }
 
   func validate() throws {
+    if file == nil, !opensWindow || script != nil || common.json || !Self.hasDisplay {
+      throw ValidationError("Missing expected argument '<file>'")
+    }
     guard (Speed(1, over: 32)...Speed(32)).contains(speed) else {
       throw ValidationError("--speed \(speed) is not from 1/32 to 32")
     }
@@ -175,15 +179,17 @@ struct PlayCommand: ParsableCommand, Verb {
 
   func perform() throws -> ExitStatus {
     let keys = try script.map {
-      try ScriptLine.script($0, example: "0.5 space") { PlayerKey(rawValue: String($0)) }
+      try ScriptLine.script($0, example: "0.5 space") { PlayerKey(name: $0) }
     }
     if output == nil, keys?.contains(where: { $0.action == .write }) ?? false {
       throw CommandError.usage(
         "the key w has no file to write", hint: "name it: -o edited.otio, or -o edited.mov")
     }
-    try OutputNames.check([output], inputs: [file, beside, script])
+    try OutputNames.check([output, annotations], inputs: [self.file, beside, script])
     if let output { try Files.refuseExisting(output, overwrites: writing.overwrite) }
     let windows = opensWindow ? try windows() : nil
+    guard let file = try file ?? windows?.chooseFile(Self.invitation, until: Self.isInterrupted)
+    else { return Interrupt.isRequested ? Interrupt.status : .done }
     // During playback, a signal ends the playback. Before playback, a signal must cancel the
     // reading of a movie's index.
     Interrupt.onFirst { Asset.cancelReading() }
@@ -223,10 +229,22 @@ struct PlayCommand: ParsableCommand, Verb {
       Output.note("\(file): no audio (\(error.message)); playback follows the system clock")
     }
     if loop { try player.setLoop(TimeRange(duration: content.composition.duration)) }
+    if let start {
+      let time = try content.time(start)
+      guard time >= .zero, time < content.composition.duration else {
+        throw MediaError(
+          .outsideSource, "the start at \(time.displayText) s is outside the played range",
+          recovery: "choose a time before \(content.composition.duration.displayText) s")
+      }
+      player.seek(to: time)
+    }
+    let measured = try PlaybackAnnotations(annotations, of: file)
     let run = PlaybackSession(
       player, of: file, rate: speed.fraction, keys: keys, refresh: refresh)
     var problem: CommandError?
-    do { try run.play(in: view, editing: project) } catch { problem = CommandError(error) }
+    do { try run.play(in: view, editing: project, annotating: measured) } catch {
+      problem = CommandError(error)
+    }
     let clock = content.assets.count == 1 ? try? content.assets[0].captureClock() : nil
     var document = try PlayDocument(
       file, player, run, project, clock: timing.clock, timeSource: clock?.source, notes: notes)
@@ -242,6 +260,23 @@ struct PlayCommand: ParsableCommand, Verb {
     }
     return Interrupt.isRequested && keys == nil && !loop ? Interrupt.status : .done
   }
+
+  /// Whether the environment names a screen, on which a window can wait for a file.
+  private static var hasDisplay: Bool {
+    ["DISPLAY", "WAYLAND_DISPLAY"].contains { (name: String) in
+      getenv(name).map { $0.pointee != 0 } ?? false
+    }
+  }
+
+  private static func isInterrupted() -> Bool { Interrupt.isRequested }
+
+  /// The table of a window that waits for a file.
+  private static let invitation = [
+    KeyDescription("drop a file here", "to play it: a movie or a project"),
+    KeyDescription("slowmo play FILE", "plays a file, in a terminal"),
+    KeyDescription("slowmo play --help", "shows all options"),
+    KeyDescription("q", "quit"),
+  ]
 
   /// Returns the provider that opens playback windows.
   ///

@@ -18,13 +18,7 @@ struct PreviewCommand: ParsableCommand, Verb {
         slowmo preview synthetic --terminal -t 1
 
       Keys:
-        p z h       focus peaking, zebra, histogram
-        m g         mirror, gravity
-        up down     1 s more and less delay
-        [ ]         half and double speed
-        s ctrl+s    take a photo (preview-0001.jpg), write the window as PNG
-        c           clear the overload mark of the audio level
-        q           quit
+      \(KeyDescription.table(PreviewKey.descriptions, width: 12))
 
       The window needs slowmo-full. --terminal draws in a terminal with 24-bit color, also over ssh.
 

@@ -62,6 +62,10 @@ struct TrackCommand: ParsableCommand, Verb {
   var box: [PixelRect] = []
 
   @Option(
+    help: "Track the boxes of this file, which play writes, too.", completion: .file())
+  var annotations: String?
+
+  @Option(
     parsing: .unconditional, help: "End tracking at this time. Default: the end of the movie.",
     completion: Completions.mark, transform: TimeExpression.init(parsing:))
   var until: TimeExpression?
@@ -105,7 +109,8 @@ struct TrackCommand: ParsableCommand, Verb {
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
-    for (name, isMissing) in [("at", at.isEmpty), ("box", box.isEmpty)] where isMissing {
+    for (name, isMissing) in [("at", at.isEmpty), ("box", box.isEmpty)]
+    where isMissing && (annotations == nil || at.isEmpty != box.isEmpty) {
       throw ValidationError("Missing expected argument '--\(name) <\(name)>'")
     }
     if at.count > 1, at.count != box.count {
@@ -122,20 +127,26 @@ struct TrackCommand: ParsableCommand, Verb {
   }
 
   func perform() throws -> ExitStatus {
-    try OutputNames.check([csv, overlay], inputs: [file])
+    try OutputNames.check([csv, overlay], inputs: [file, annotations])
     for path in [csv, overlay].compactMap(\.self) {
       try Files.refuseExisting(path, overwrites: overwrite)
     }
     let asset = try trackChoice.open(file)
     Output.notes(of: asset)
+    let times = try at.map(asset.resolve)
+    let objects =
+      try box.indices.map { number in
+        ObjectTracker.MarkedObject(at: times[times.count == 1 ? 0 : number], in: box[number])
+      } + annotatedObjects(asset)
+    guard let first = box.first ?? objects.first?.box else {
+      throw CommandError(
+        .badData, code: "invalid_data", "\(annotations ?? "") has no box",
+        hint: "draw one in the window of slowmo play")
+    }
     let clock = try timing.clock(
-      of: asset, x: box[0].x + box[0].width / 2, y: box[0].y + box[0].height / 2)
+      of: asset, x: first.x + first.width / 2, y: first.y + first.height / 2)
     var tracker = ObjectTracker(method: by)
     tracker.reach = reach
-    let times = try at.map(asset.resolve)
-    let objects = box.indices.map { number in
-      ObjectTracker.MarkedObject(at: times[times.count == 1 ? 0 : number], in: box[number])
-    }
     let tracks = try tracker.track(
       asset, objects: objects, until: until.map(asset.resolve),
       isCancelled: { Interrupt.isRequested })
@@ -167,6 +178,20 @@ struct TrackCommand: ParsableCommand, Verb {
     }
     if let problem = document.problem, !common.json { Output.error(problem) }
     return document.problem?.status ?? .done
+  }
+
+  /// Returns the boxes of the file of annotations.
+  private func annotatedObjects(_ asset: Asset) throws -> [ObjectTracker.MarkedObject] {
+    guard let annotations, let track = asset.videoTrack else { return [] }
+    return try AnnotationFile.read(annotations).annotations.filter { $0.kind == .box }.map { box in
+      let (first, last) = (box.points[0], box.points[1])
+      let (left, top) = (Int(first.x.rounded(.down)), Int(first.y.rounded(.down)))
+      return ObjectTracker.MarkedObject(
+        at: try track.frames.time(ofFrame: Int64(box.frameIndex)),
+        in: PixelRect(
+          x: left, y: top, width: Int(last.x.rounded(.up)) - left,
+          height: Int(last.y.rounded(.up)) - top))
+    }
   }
 
   /// The error if an object was not found at all.

@@ -122,7 +122,9 @@ enum HelpLayout {
         "MEASUREMENT", "scale", "y-axis", "origin-point", "clock", "capture-fps", "csv", "overlay"),
     ],
     "play": [
-      Group("PLAYBACK", "speed", "range", "loop", "sampling", "refresh", "on-error", "video-track"),
+      Group(
+        "PLAYBACK", "speed", "range", "start", "loop", "sampling", "refresh", "on-error",
+        "video-track"),
       Group("AUDIO", "pitch", "audio", "audio-track"),
       Group("COMPARISON", "beside", "origin", "beside-origin"),
       Group("CONTROL", "terminal", "window", "script"),

@@ -32,18 +32,29 @@ final class PlaybackProject {
     let time: PlayerTime
   }
 
-  private var edit: PlayerEdit
+  /// The edits after a key press.
+  private struct Version {
+    var edit: PlayerEdit
+    var newMarks: [Mark] = []
+  }
+
+  /// The versions, of which those after the current one were undone.
+  private var versions: [Version]
+  private var current = 0
   private let assets: [Asset]
   let output: Output?
-  /// The marks that were set, in the order in which they were set.
-  private(set) var newMarks: [Mark] = []
   /// Whether the output was written.
   private(set) var isWritten = false
 
   init(_ content: PlayedContent, _ output: Output?) {
-    edit = PlayerEdit(content.composition, marks: content.marks)
+    versions = [Version(edit: PlayerEdit(content.composition, marks: content.marks))]
     (assets, self.output) = (content.assets, output)
   }
+
+  private var edit: PlayerEdit { versions[current].edit }
+
+  /// The marks that were set, in the order in which they were set.
+  var newMarks: [Mark] { versions[current].newMarks }
 
   /// The edited composition.
   ///
@@ -55,32 +66,60 @@ final class PlaybackProject {
     edit.marks.map { edit.editedTime(of: $0.range.start.seconds) }
   }
 
+  /// The start and the end of the range in the edited composition; nil for those that are not set.
+  var rangeTimes: (start: Rational?, end: Rational?) { edit.rangeTimes }
+
   /// Performs the action of a key that edits.
   ///
   /// - Returns: A message about the change; nil for a key that does not edit.
   func press(_ key: PlayerKey, _ player: Player) throws -> String? {
+    var next = versions[current]
     switch key {
     case .rangeStart:
       let time = frameStart(player)
-      edit.beginRange(at: time)
+      next.edit.beginRange(at: time)
+      add(next)
       return "range starts at \(time.displayText) s"
     case .rangeEnd:
-      guard let range = try edit.endRange(at: frameStart(player)) else {
+      guard let range = try next.edit.endRange(at: frameStart(player)) else {
         return "the range is empty"
       }
+      add(next)
       return "range \(range.displayText): press 1 to 9 for its speed"
     case .mark:
       let time = player.currentTime
       let captured = time.capture.map { "captured at \($0.displayText) s" } ?? ""
-      let added = try edit.addMark(at: frameStart(player), comment: captured)
+      let added = try next.edit.addMark(at: frameStart(player), comment: captured)
       guard let mark = added else { return "" }
-      newMarks.append(Mark(name: mark.name, time: time))
+      next.newMarks.append(Mark(name: mark.name, time: time))
+      add(next)
       return "@\(mark.name)"
+    case .undo: return try move(by: -1, player) ? "undone" : "nothing to undo"
+    case .redo: return try move(by: 1, player) ? "done again" : "nothing to redo"
     case .write: return try write(player)
     default:
       guard let divisor = key.speedDivisor else { return nil }
-      return try setSpeed(Speed(1, over: divisor), player)
+      let speed = Speed(1, over: divisor)
+      try next.edit.setSpeed(speed)
+      add(next)
+      try replaceComposition(of: player)
+      return "\(edit.range?.displayText ?? "all") at speed \(speed)"
     }
+  }
+
+  private func add(_ version: Version) {
+    versions[(current + 1)...] = [version]
+    current += 1
+  }
+
+  /// Goes to an earlier or later version.
+  ///
+  /// - Returns: False if that version does not exist.
+  private func move(by step: Int, _ player: Player) throws(MediaError) -> Bool {
+    guard versions.indices.contains(current + step) else { return false }
+    current += step
+    try replaceComposition(of: player)
+    return true
   }
 
   /// Returns the start of the frame on screen, as a time in the content before the edits.
@@ -89,15 +128,15 @@ final class PlaybackProject {
     return MediaTime(exactly: time) ?? PlayerKey.time(time)
   }
 
-  private func setSpeed(_ speed: Speed, _ player: Player) throws(MediaError) -> String {
-    try edit.setSpeed(speed)
+  /// Plays the edited composition, if it differs from the one that is played.
+  private func replaceComposition(of player: Player) throws(MediaError) {
     let isWholeLoop = player.loop.map { $0.duration == player.composition.duration.seconds }
     var edited = try edit.composition()
     // The composition carries no markers, because the window shows all marks, also those set later.
     edited.markers = []
+    guard edited != player.composition else { return }
     try player.replaceComposition(edited)
     if isWholeLoop == true { try player.setLoop(TimeRange(duration: edited.duration)) }
-    return "\(edit.range?.displayText ?? "all") at speed \(speed)"
   }
 
   private func write(_ player: Player) throws -> String {

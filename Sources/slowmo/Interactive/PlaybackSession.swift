@@ -57,7 +57,10 @@ final class PlaybackSession: Sendable {
   func elapsed(at time: MediaTime) -> Int64 { nanoseconds(time - start) }
 
   /// Plays until the end of the content, the last key, a signal, or the closing of the window.
-  func play(in window: (any PlaybackWindow)?, editing project: PlaybackProject) throws {
+  func play(
+    in window: (any PlaybackWindow)?, editing project: PlaybackProject,
+    annotating annotations: PlaybackAnnotations
+  ) throws {
     let isLogged = DispatchSemaphore(value: 0)
     let events = player.events
     Task { [self] in
@@ -72,7 +75,8 @@ final class PlaybackSession: Sendable {
       isLogged.wait()
     }
     try refreshUntilEnd(
-      PlaybackView(player, file, rate, project, window, stopsAtError: keys != nil))
+      PlaybackView(
+        player, file, rate, project, annotations, window, stopsAtError: keys != nil))
   }
 
   private func refreshUntilEnd(_ view: PlaybackView) throws {
@@ -118,7 +122,7 @@ final class PlaybackSession: Sendable {
   private func pressTypedKeys(_ view: PlaybackView) throws -> Bool {
     guard let window = view.window, !view.isWaiting else { return true }
     guard let names = window.takeKeys() else { return false }
-    for key in names.compactMap(PlayerKey.init) {
+    for key in names.compactMap({ PlayerKey(name: $0) }) {
       guard try press(key, view) else { return false }
     }
     return true

@@ -14,6 +14,7 @@ final class PlaybackView {
   private let file: String
   let window: (any PlaybackWindow)?
   private let project: PlaybackProject
+  private let annotations: PlaybackAnnotations
   /// Whether a failed edit ends playback.
   ///
   /// If not, its message is shown.
@@ -31,12 +32,17 @@ final class PlaybackView {
 
   init(
     _ player: Player, _ file: String, _ rate: Rational, _ project: PlaybackProject,
-    _ window: (any PlaybackWindow)?, stopsAtError: Bool
+    _ annotations: PlaybackAnnotations, _ window: (any PlaybackWindow)?, stopsAtError: Bool
   ) {
+    self.annotations = annotations
     (self.player, self.file, self.window) = (player, file, window)
     (self.project, self.stopsAtError) = (project, stopsAtError)
     memory = PlayerKey.Memory(rate: rate)
     window?.marks = project.markTimes
+    window?.keyHelp =
+      PlayerKey.descriptions + PlayerKey.windowDescriptions + PlayerKey.pointerDescriptions
+    window?.clickKey = PlayerKey.space.rawValue
+    window?.doubleClickKey = PlayerKey.fullScreen.rawValue
   }
 
   /// True if a screenshot waits for its frame.
@@ -47,8 +53,13 @@ final class PlaybackView {
   /// - Returns: False for the key that ends playback.
   func press(_ key: PlayerKey) throws -> Bool {
     do {
-      if let message = try project.press(key, player) {
+      let isMeasuring = window?.isMeasuring ?? false
+      if let message = try annotations.press(key, isMeasuring: isMeasuring)
+        ?? project.press(key, player)
+      {
         window?.marks = project.markTimes
+        window?.rangeStart = project.rangeTimes.start
+        window?.rangeEnd = project.rangeTimes.end
         if !message.isEmpty { report(message) }
       }
     } catch {
@@ -66,12 +77,24 @@ final class PlaybackView {
     case .panRight: window?.pan(x: -0.1, y: 0)
     case .panUp: window?.pan(x: 0, y: 0.1)
     case .panDown: window?.pan(x: 0, y: -0.1)
+    case .help: window?.showsHelp.toggle()
+    case .measure: toggleMeasuring()
     default:
       guard try memory.press(key, player) else { return false }
       window?.mark = memory.mark
       if !memory.message.isEmpty { report(memory.message) }
     }
     return true
+  }
+
+  private func toggleMeasuring() {
+    guard let window else { return }
+    window.isMeasuring.toggle()
+    if window.isMeasuring { player.pause() }
+    report(
+      window.isMeasuring
+        ? "drag: distance · from its end: angle · right button: box · click: point"
+        : "no measuring")
   }
 
   private func report(_ message: String) {
@@ -97,6 +120,19 @@ final class PlaybackView {
       return try takeScreenshots(
         isCurrent: player.isFrameCurrent, written
       ) { _ throws(MediaError) in try frame?.pngData() }
+    }
+    window.buttons = PlayerKey.buttons(
+      isPlaying: player.rate != .zero, isReversed: memory.rate < .zero,
+      isMeasuring: window.isMeasuring)
+    // A frame is requested again only for shapes, because each request counts in the ledger.
+    if window.isMeasuring || !annotations.isEmpty, let frame = player.frame(at: time),
+      !frame.isSynthesized
+    {
+      for shape in window.takeShapes() {
+        annotations.add(
+          shape, frame: frame.index, captureTime: player.time(at: time).capture)
+      }
+      window.shapes = annotations.shapes(frame: frame.index, draft: window.draftShape)
     }
     try window.present(at: time, rate: memory.rate)
     try takeScreenshots(

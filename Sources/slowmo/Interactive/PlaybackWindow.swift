@@ -19,6 +19,17 @@ package protocol PlaybackWindowProvider: Sendable {
   func open(
     _ players: [Player], clipNames: [String]
   ) throws(MediaError) -> any PlaybackWindow
+
+  /// Opens a window on which the user drops a file.
+  ///
+  /// - Parameters:
+  ///   - lines: The table that the window shows.
+  ///   - isOver: Returns true when the window should close.
+  /// - Returns: The path of the file; nil if the window was closed.
+  /// - Throws: `MediaError` with `.noDisplay`.
+  func chooseFile(
+    _ lines: [KeyDescription], until isOver: () -> Bool
+  ) throws(MediaError) -> String?
 }
 
 /// A window of `play`.
@@ -29,10 +40,33 @@ package protocol PlaybackWindow: AnyObject {
   var mark: PlayerTime? { get set }
   /// The composition times of all marks.
   var marks: [Rational] { get set }
-  /// A text to show over the image; empty for none.
+  /// The start of the range in composition time; nil for no range.
+  var rangeStart: Rational? { get set }
+  /// The end of the range in composition time; nil for none.
+  var rangeEnd: Rational? { get set }
+  /// The buttons, each of which acts as a key.
+  var buttons: [ViewButton] { get set }
+  /// The keys that the help shows.
+  var keyHelp: [KeyDescription] { get set }
+  /// Whether the help is shown.
+  var showsHelp: Bool { get set }
+  /// Whether the pointer draws shapes on the first image.
+  var isMeasuring: Bool { get set }
+  /// The shapes that the first image shows.
+  var shapes: [ViewShape] { get set }
+  /// The shape that the pointer is drawing; nil for none.
+  var draftShape: ViewShape? { get }
+  /// The key that a click on the image presses; nil for none.
+  var clickKey: String? { get set }
+  /// The key that a double click on the image presses; nil for none.
+  var doubleClickKey: String? { get set }
+  /// A text to show instead of the position; empty for none.
   var message: String { get set }
   /// True if the last refresh showed the frames that were due.
   var isCurrent: Bool { get }
+
+  /// Returns the shapes that the pointer has drawn since the last call.
+  func takeShapes() -> [ViewShape]
 
   /// Returns the names of the keys pressed since the last call; nil if the window was closed.
   func takeKeys() -> [String]?

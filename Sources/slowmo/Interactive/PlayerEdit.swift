@@ -16,7 +16,8 @@ struct PlayerEdit {
   private(set) var marks: [CompositionMarker]
   /// The range to which the next speed applies; nil for the whole content.
   private(set) var range: TimeRange?
-  private var rangeStart = MediaTime.zero
+  /// The start of the range; nil until it is set.
+  private var rangeStart: MediaTime?
 
   init(_ base: Composition, marks: [CompositionMarker]) {
     (self.base, self.marks) = (base, marks)
@@ -83,9 +84,16 @@ struct PlayerEdit {
   ///
   /// - Returns: The range; nil if it is empty.
   mutating func endRange(at time: MediaTime) throws(MediaError) -> TimeRange? {
-    guard time != rangeStart else { return nil }
-    range = try TimeRange(start: min(time, rangeStart), end: max(time, rangeStart))
+    let start = rangeStart ?? .zero
+    guard time != start else { return nil }
+    range = try TimeRange(start: min(time, start), end: max(time, start))
     return range
+  }
+
+  /// The start and the end of the range in the edited composition; nil for those that are not set.
+  var rangeTimes: (start: Rational?, end: Rational?) {
+    let start = range?.start ?? rangeStart
+    return (start.map { editedTime(of: $0.seconds) }, range.map { editedTime(of: $0.end.seconds) })
   }
 
   /// Sets the playback speed of the range.

@@ -32,6 +32,8 @@ enum PlayerKey: String, CaseIterable {
   case speed8 = "8"
   case speed9 = "9"
   case write = "w"
+  case undo = "ctrl+z"
+  case redo = "ctrl+y"
   case screenshot = "s"
   case windowScreenshot = "ctrl+s"
   case fullScreen = "f"
@@ -42,7 +44,77 @@ enum PlayerKey: String, CaseIterable {
   case panRight = "alt+right"
   case panUp = "alt+up"
   case panDown = "alt+down"
+  case measure = "d"
+  case writeAnnotations = "e"
+  case help = "?"
   case quit = "q"
+
+  /// Finds a key by the name of the key or of another key for the same action.
+  init?(name: some StringProtocol) {
+    self.init(rawValue: name == "h" || name == "f1" ? "?" : String(name))
+  }
+
+  /// The keys and their effects, as help shows them.
+  static let descriptions = [
+    KeyDescription("space", "pause"),
+    KeyDescription(". ,", "next and previous frame"),
+    KeyDescription("[ ] backspace", "half, double and normal speed"),
+    KeyDescription("r", "reverse"),
+    KeyDescription("left right", "1 s back and forward"),
+    KeyDescription("home end", "start and end"),
+    KeyDescription("a b", "start and end of a loop; b alone ends it"),
+    KeyDescription("p u", "next pitch algorithm, mute"),
+    KeyDescription("m", "set a mark, from which the time is shown"),
+    KeyDescription("s", "write the frame as PNG"),
+    KeyDescription("i o", "start and end of a range"),
+    KeyDescription("1 to 9", "speed of the range: 8 is 1/8; without a range, of all"),
+    KeyDescription("ctrl+z ctrl+y", "undo and redo marks, ranges and speeds"),
+    KeyDescription("w", "write the file of -o"),
+    KeyDescription("q", "quit"),
+  ]
+
+  /// The further keys of a window.
+  static let windowDescriptions = [
+    KeyDescription("? h f1", "show the keys"),
+    KeyDescription("tab return", "choose a button, press it"),
+    KeyDescription("d", "measure: drag for a distance, from its end for an angle"),
+    KeyDescription("e", "write what was measured to the file of --annotations"),
+    KeyDescription("f", "full screen"),
+    KeyDescription("ctrl+s", "write the window as PNG"),
+    KeyDescription("alt++ alt+- alt+backspace", "zoom in, zoom out, no zoom"),
+    KeyDescription("alt+left alt+right", "move the image"),
+    KeyDescription("alt+up alt+down", "move the image"),
+  ]
+
+  /// The effects of the pointer in a window.
+  static let pointerDescriptions = [
+    KeyDescription("click", "pause; twice: full screen"),
+    KeyDescription("drag", "on the time line: scrub; on the image: move it"),
+    KeyDescription("wheel", "zoom at the pointer"),
+    KeyDescription("after d", "click: point; drag with the right button: box"),
+  ]
+
+  /// The buttons of a window.
+  static func buttons(isPlaying: Bool, isReversed: Bool, isMeasuring: Bool) -> [ViewButton] {
+    [
+      ViewButton("space", isPlaying ? "pause" : "play ", "pause, play: space, or click the image"),
+      ViewButton(",", "< step", "previous frame: ,"),
+      ViewButton(".", "step >", "next frame: ."),
+      ViewButton("[", "slower", "half speed: ["),
+      ViewButton("]", "faster", "double speed: ]"),
+      ViewButton("r", "reverse", "play backward: r", isOn: isReversed),
+      ViewButton("i", "range start", "the range starts at this frame: i"),
+      ViewButton("o", "range end", "the range ends at this frame: o; 1 to 9 set its speed"),
+      ViewButton("m", "mark", "set a mark at this frame: m"),
+      ViewButton("ctrl+z", "undo", "undo the last mark, range or speed: ctrl+z"),
+      ViewButton("ctrl+y", "redo", "do it again: ctrl+y"),
+      ViewButton("w", "export", "write the file of -o: w"),
+      ViewButton("d", "measure", "draw distances, angles and boxes: d", isOn: isMeasuring),
+      ViewButton("e", "save measures", "write the file of --annotations: e"),
+      ViewButton("f", "full screen", "full screen or window: f, or double-click the image"),
+      ViewButton("?", "keys ?", "show all keys: ? or h"),
+    ]
+  }
 
   /// The divisor of the speed that a digit sets: `8` is 1/8; nil for other keys.
   var speedDivisor: Int? { Int(rawValue) }
@@ -93,7 +165,8 @@ enum PlayerKey: String, CaseIterable {
       case .quit: return false
       case .screenshot, .windowScreenshot, .fullScreen, .zoomIn, .zoomOut, .zoomReset, .panLeft,
         .panRight, .panUp, .panDown, .rangeStart, .rangeEnd, .speed1, .speed2, .speed3, .speed4,
-        .speed5, .speed6, .speed7, .speed8, .speed9, .write:
+        .speed5, .speed6, .speed7, .speed8, .speed9, .write, .undo, .redo, .measure,
+        .writeAnnotations, .help:
         break
       }
       return true

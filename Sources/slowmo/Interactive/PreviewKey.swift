@@ -16,7 +16,25 @@ enum PreviewKey: String, CaseIterable {
   case slower = "["
   case faster = "]"
   case resetClipping = "c"
+  case help = "?"
   case quit = "q"
+
+  /// Finds a key by the name of the key or of another key for the same action.
+  init?(name: some StringProtocol) {
+    self.init(rawValue: name == "f1" ? "?" : String(name))
+  }
+
+  /// The keys and their effects, as help shows them.
+  static let descriptions = [
+    KeyDescription("p z h", "focus peaking, zebra, histogram"),
+    KeyDescription("m g", "mirror, gravity"),
+    KeyDescription("up down", "1 s more and less delay"),
+    KeyDescription("[ ]", "half and double speed"),
+    KeyDescription("s ctrl+s", "take a photo (preview-0001.jpg), write the window as PNG"),
+    KeyDescription("c", "clear the overload mark of the audio level"),
+    KeyDescription("? f1", "show the keys in the window"),
+    KeyDescription("q", "quit"),
+  ]
 }
 
 /// The action of a line of `preview --script`: a key or a tap.
@@ -27,7 +45,7 @@ enum PreviewAction {
 
   init?(_ word: Substring) {
     guard word.hasPrefix("tap:") else {
-      guard let key = PreviewKey(rawValue: String(word)) else { return nil }
+      guard let key = PreviewKey(name: word) else { return nil }
       self = .key(key)
       return
     }

@@ -84,8 +84,10 @@ final class PreviewRun {
       guard let inputs = view.takeInput() else { break }
       for input in inputs {
         switch input {
+        case .key("escape") where !content.keyHelp.isEmpty, .tap where !content.keyHelp.isEmpty:
+          content.keyHelp = []
         case .key(let name):
-          guard let key = PreviewKey(rawValue: name == "escape" ? "q" : name) else { continue }
+          guard let key = PreviewKey(name: name == "escape" ? "q" : name) else { continue }
           guard try press(key) else { return try finishPhotos() }
         case .tap(let point): tap(point)
         }
@@ -234,6 +236,7 @@ final class PreviewRun {
     case .faster: try changeSpeed { $0 * 2 }
     case .resetClipping:
       for channel in content.meters.indices { content.meters[channel].resetClipping() }
+    case .help: content.keyHelp = content.keyHelp.isEmpty ? PreviewKey.descriptions : []
     case .photo: takePhoto()
     case .windowScreenshot:
       try write("screenshot", stem: "preview-window", extension: "png") { () throws(MediaError) in

@@ -62,6 +62,8 @@ package struct PreviewContent {
   package var meters: [LevelMeterDisplay] = []
   /// The last tapped point in view coordinates; nil if it is no longer shown.
   package var focusPoint: Point?
+  /// The keys to show over the image; empty while the help is not shown.
+  package var keyHelp: [KeyDescription] = []
   /// Whether the image is dimmed because a photo is being taken.
   package var isBlinking = false
 }
