@@ -46,6 +46,36 @@ struct FrameHistory {
     }
   }
 
+  /// Estimates the step of the driver's times.
+  ///
+  /// One late frame makes an interval of 6 ms and one of 2 ms among those of 4 and 8 ms, all of which
+  /// are multiples of 2 ms. The longest step at which nearly all frames are on time is therefore taken.
+  ///
+  /// - Parameter period: The frame duration that the driver granted, in microseconds.
+  /// - Returns: The step, or nil if none is apparent.
+  func quantum(granted period: Double) -> TimestampQuantum? {
+    let intervals = intervals()
+    guard let found = TimestampQuantum(intervals, granted: period) else { return nil }
+    let longest = Double(intervals.max() ?? 0) / found.microseconds
+    guard !found.isAssumed, longest >= 2 else { return found }
+    for multiple in (2...min(16, Int(longest.rounded()))).reversed() {
+      let step = found.microseconds * Double(multiple)
+      // A late frame spoils two intervals.
+      let fitting = intervals.count { TimestampQuantum.isMultiple(Double($0), of: step) }
+      guard fitting * 4 >= intervals.count * 3 else { continue }
+      let kept = withoutLateFrames(step: step)
+      guard kept.count < count, kept.isMost(of: self),
+        let longer = TimestampQuantum(kept.intervals(), granted: period),
+        abs(longer.microseconds / step - 1) <= TimestampQuantum.tolerance
+      else { continue }
+      return longer
+    }
+    return found
+  }
+
+  /// Whether these are so many of all frames that the others can have been late.
+  func isMost(of all: FrameHistory) -> Bool { count * 8 >= all.count * 7 }
+
   /// These frames without those that were late, if the driver's times have a step.
   ///
   /// The times of all other frames differ by multiples of the step, in microseconds.
@@ -59,13 +89,18 @@ struct FrameHistory {
       let distance = abs(a - b)
       return min(distance, 1 - distance)
     }
-    func isNear(_ a: Double, _ b: Double) -> Bool { distance(a, b) <= TimestampQuantum.tolerance }
-    // The phase of a step that has the most frames near it.
-    let main = phases.max { left, right in
-      phases.count { isNear($0, left) } < phases.count { isNear($0, right) }
+    let tolerance = TimestampQuantum.tolerance
+    // The phase of a step that has the most frames near it. Phases are cyclic: 0.9 is near 0.
+    let sorted = phases.sorted()
+    let all = sorted.map { $0 - 1 } + sorted + sorted.map { $0 + 1 }
+    var (low, high, most, main) = (0, 0, 0, 0.0)
+    for phase in sorted {
+      while all[low] < phase - tolerance { low += 1 }
+      while high < all.count, all[high] <= phase + tolerance { high += 1 }
+      if high - low > most { (most, main) = (high - low, phase) }
     }
     var kept = FrameHistory()
-    for (index, phase) in phases.enumerated() where isNear(phase, main ?? 0) {
+    for (index, phase) in phases.enumerated() where distance(phase, main) <= tolerance {
       let frame = entry(index)
       kept.add(frame.microseconds, slot: frame.slot, isCounted: frame.isCounted)
     }

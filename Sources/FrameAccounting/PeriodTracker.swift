@@ -75,7 +75,7 @@ struct PeriodTracker {
 
   /// The step of the driver's timestamps in microseconds, or nil if none is apparent.
   var quantum: Double? {
-    let found = TimestampQuantum(history.intervals(), granted: granted)
+    let found = history.quantum(granted: granted)
     guard let found, !found.isAssumed else { return window?.quantum }
     guard let window else { return found.meanShift >= Self.shift ? found.microseconds : nil }
     return found.meanShift >= Self.shiftInWindow ? window.quantum : nil
@@ -181,12 +181,12 @@ struct PeriodTracker {
   ///
   /// - Returns: Whether the grid has such a window now.
   private mutating func fitWindow(to frames: FrameHistory) -> Bool {
-    guard let found = TimestampQuantum(frames.intervals(), granted: granted) else { return false }
+    guard let found = frames.quantum(granted: granted) else { return false }
     let quantum = found.microseconds
     guard quantum >= Self.coarse * granted else { return false }
     let all = frames
     let frames = all.withoutLateFrames(step: quantum)
-    guard let last = frames.last, frames.count * 8 >= all.count * 7 else { return false }
+    guard let last = frames.last, frames.isMost(of: all) else { return false }
     let slack = quantum * 1.1
     // If the steps explain the times of all frames in a grid of the granted period, the camera
     // runs at the granted rate.
@@ -239,7 +239,7 @@ struct PeriodTracker {
   /// `isGapless` is true if the counter shows no loss among the latest frames.
   private mutating func refit(to frames: FrameHistory, isGapless: Bool) {
     if let window {
-      let found = TimestampQuantum(frames.intervals(), granted: granted)?.microseconds
+      let found = frames.quantum(granted: granted)?.microseconds
       guard let found, found < window.quantum * 0.9 else {
         if isGapless { refitPeriod(to: frames, window.quantum) }
         return

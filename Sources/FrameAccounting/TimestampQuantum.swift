@@ -89,6 +89,12 @@ struct TimestampQuantum {
     return nil
   }
 
+  /// Whether an interval is a multiple of a step, as far as times are exact.
+  static func isMultiple(_ interval: Double, of step: Double) -> Bool {
+    let count = interval / step
+    return abs(count - count.rounded()) <= tolerance
+  }
+
   private static func step(of groups: [ArraySlice<Int64>]) -> Double? {
     let centers = groups.map { Double($0.reduce(0, +)) / Double($0.count) }
     guard let smallest = zip(centers.dropFirst(), centers).map(-).min() else { return nil }
@@ -103,10 +109,7 @@ struct TimestampQuantum {
     }
     guard squares > 0 else { return nil }
     let step = products / squares
-    let fits = sorted.allSatisfy {
-      let count = Double($0) / step
-      return abs(count - count.rounded()) <= tolerance
-    }
+    let fits = sorted.allSatisfy { isMultiple(Double($0), of: step) }
     return fits && abs(step - smallest) <= tolerance * step ? step : nil
   }
 

@@ -120,6 +120,27 @@ struct QuantizedTimestampTests {
     }
   }
 
+  /// A transfer that completes late makes one interval longer and the next one shorter.
+  ///
+  /// Together with the interval of a rounding, these may all be multiples of a step that the driver does
+  /// not have.
+  @Test(arguments: [200.0, 230, 240, 260, 300, 330])
+  func `A late frame rarely changes a coarse step`(rate: Double) {
+    var (wrong, count) = (0, 0)
+    for lateIndex in (0..<20).map({ 3 * $0 + 1 }) {
+      for (seed, share) in [0.2, 0.25, 0.5, 0.2, 0.25, 0.5].enumerated() {
+        let camera = QuantizedCamera(rate: rate, quantum: 4_000, count: 900, seed: UInt64(seed))
+        var take = camera.take()
+        take.readings[lateIndex].microseconds += Int64(4_000 * share)
+        let (numbers, quantum) = assigned(take, granted: rate)
+        let isRight = quantum.map { abs($0 / 4_000 - 1) < 0.02 } ?? true
+        if numbers != take.numbers || !isRight { wrong += 1 }
+        count += 1
+      }
+    }
+    #expect(wrong * 20 <= count, "\(wrong) of \(count)")
+  }
+
   @Test(arguments: [(120, 30_000), (240, 10_000), (60, 23_000)] as [(Double, Double)])
   func `A pause of the camera is no loss`(rate: Double, pause: Double) {
     var take = QuantizedCamera(rate: rate, quantum: 1, jitter: 50, count: 900, seed: 4).take()

@@ -34,7 +34,8 @@ extension VividTests {
       let quantum = (take.document["timestamp_quantum_ns"] as? Int).map { Double($0) * 1e-9 } ?? 0
       print(
         "usb: \(rate) fps, bulk \(isBulk): measured \(measured), true \(trueRate), step \(quantum)")
-      #expect(abs(measured / trueRate - 1) <= max(0.0002, quantum / 2))
+      // Two seconds at 50 fps have too few roundings to show the step of 4 ms.
+      #expect(abs(measured / trueRate - 1) <= max(0.0002, (isBulk ? 0 : 0.004) / 2))
       if !isBulk, rate == 240 { #expect(abs(quantum - 0.004) < 0.000_1) }
       if isBulk { #expect(quantum == 0) }
     }
