@@ -74,6 +74,12 @@ struct HEVCHeadersTests {
     var random = SeededGenerator(seed: 69)
     let free = HEVCHeaders.Identifiers(video: 15, sequence: 15, frame: 30)
     let record = [1] + [UInt8](repeating: 0x60, count: 21) + [3] + Self.record
+    // A VPS of three bytes, of which the last one is not part of the payload.
+    let short: [UInt8] = [
+      32, 0, 1, 0, 3, 0, 0, 3, 33, 0, 1, 0, 3, 66, 1, 1, 34, 0, 1, 0, 3, 68, 1, 0,
+    ]
+    let headers = try #require(HEVCHeaders(Array(record.prefix(23)) + short, unitLengthSize: 4))
+    #expect(headers.freeIdentifiers?.video == 15 && headers.hasLayers && headers.format == nil)
     for _ in 0..<(RunSize.isFull ? 200_000 : 4_000) {
       for (bytes, size) in [(Self.encoder, nil), (record, 4)] as [([UInt8], Int?)] {
         var bytes = Array(bytes.prefix(Int.random(in: 0...bytes.count * 2, using: &random)))

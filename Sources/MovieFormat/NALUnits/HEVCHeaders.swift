@@ -114,7 +114,7 @@ package struct HEVCHeaders: Sendable {
     func payloads(_ type: UInt8) -> [[UInt8]] {
       units(type).map { HEVCUnit.removingEmulationPrevention($0) }
     }
-    let videos = payloads(Self.video).map { Int($0[2] >> 4) }
+    let videos = payloads(Self.video).compactMap { $0.count > 2 ? Int($0[2] >> 4) : nil }
     let sequences = units(Self.sequence).compactMap { Sequence($0)?.identifier }
     let frames = payloads(Self.frame).compactMap { payload in
       var reader = ExpGolombReader(payload, at: 2)
