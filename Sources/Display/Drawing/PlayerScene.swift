@@ -90,8 +90,7 @@ struct PlayerScene: Hashable, Sendable {
   /// Handles an event for the buttons.
   mutating func handle(_ event: WindowEvent) -> WidgetFocus.Effect {
     // The keyboard reaches buttons that are not visible yet.
-    if case .key("tab") = event { showsBar = true }
-    if case .key("shift+tab") = event { showsBar = true }
+    if [.key("tab"), .key("shift+tab")].contains(event) { showsBar = true }
     guard let bar = widgets.find("bar") else {
       focus = WidgetFocus()
       return .none

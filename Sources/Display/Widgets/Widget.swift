@@ -173,16 +173,11 @@ extension Widget {
   /// A table of keys in the middle of an area, in the largest text and the fewest columns that fit.
   static func help(_ lines: [KeyDescription], over area: PixelRect) -> Widget? {
     guard !lines.isEmpty else { return nil }
-    let forms = [(2, 1), (2, 2), (1, 1), (1, 2), (1, 3)]
-    var table = help(lines, over: area, textScale: 1, columnCount: 3)
-    for (scale, columns) in forms {
-      let wider = help(lines, over: area, textScale: scale, columnCount: columns)
-      if wider.area.width <= area.width, wider.area.height <= area.height {
-        table = wider
-        break
-      }
+    for (scale, columns) in [(2, 1), (2, 2), (1, 1), (1, 2)] {
+      let table = help(lines, over: area, textScale: scale, columnCount: columns)
+      if table.area.width <= area.width, table.area.height <= area.height { return table }
     }
-    return table
+    return help(lines, over: area, textScale: 1, columnCount: 3)
   }
 
   private static func help(

@@ -141,10 +141,10 @@ struct PassthroughPlan {
       skippedCount += Int64(table.entries.count - used.count)
     }
     try closeTimes(track.duration.seconds)
+    let cursors = assets.map(PacketCursor.init)
     for frame in frames where frame.startsAnew {
-      let asset = assets[frame.source]
-      let packet = try PacketCursor(asset).packet(at: frame.packet)
-      if try packet?.startingAnew(asset.videoTrack) != nil { changedCount += 1 }
+      let packet = try cursors[frame.source].packet(at: frame.packet)
+      if try packet?.startingAnew(assets[frame.source].videoTrack) != nil { changedCount += 1 }
     }
   }
 

@@ -107,6 +107,12 @@ struct MeasureCommand: ParsableCommand, Verb {
     let first = points.first?.first ?? drawn?.first?.points.first
     let clock = try measuring.timing.clock(
       of: asset, x: first.map { Int($0.x) }, y: first.map { Int($0.y) })
+    func frame(_ index: Int, _ points: [Point]) throws -> MeasureDocument.Frame {
+      for point in points { try check(point, in: track) }
+      return MeasureDocument.Frame(
+        index: index, time: try track.frames.time(ofFrame: Int64(index)),
+        captureTime: clock.map.captureTime(ofFrame: index), points: points)
+    }
     var frames = try zip(at, points).map { expression, points in
       let time = try asset.resolve(expression)
       guard let index = track.frames.index(at: time) else {
@@ -114,18 +120,9 @@ struct MeasureCommand: ParsableCommand, Verb {
           .usage, code: "outside_source", "\(file) shows no frame at \(time.displayText) s",
           hint: "it ends at \(asset.duration.displayText) s")
       }
-      for point in points { try check(point, in: track) }
-      return MeasureDocument.Frame(
-        index: index, time: try track.frames.time(ofFrame: Int64(index)),
-        captureTime: clock.map.captureTime(ofFrame: index), points: points)
+      return try frame(index, points)
     }
-    frames += try (drawn ?? []).map { annotation in
-      let (index, points) = (annotation.frameIndex, annotation.points)
-      for point in points { try check(point, in: track) }
-      return MeasureDocument.Frame(
-        index: index, time: try track.frames.time(ofFrame: Int64(index)),
-        captureTime: clock.map.captureTime(ofFrame: index), points: points)
-    }
+    frames += try (drawn ?? []).map { try frame($0.frameIndex, $0.points) }
     let document = MeasureDocument(
       file: file, csv: csv, time: MeasuredTime(measuring.timing, clock), frames: frames,
       pointUncertainty: pointError, scale: scale,

@@ -58,8 +58,9 @@ final class PlaybackView {
         ?? project.press(key, player)
       {
         window?.marks = project.markTimes
-        window?.rangeStart = project.rangeTimes.start
-        window?.rangeEnd = project.rangeTimes.end
+        let range = project.rangeTimes
+        window?.rangeStart = range.start
+        window?.rangeEnd = range.end
         if !message.isEmpty { report(message) }
       }
     } catch {
