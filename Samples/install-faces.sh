@@ -11,7 +11,7 @@
 #   Samples/install-faces.sh --remove     removes it
 set -euo pipefail
 # To be increased with each change to Samples/FaceDetector.
-version=19.24-7
+version=19.24-8
 name=libovercrank-faces1
 directory=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=Samples/install-packages.sh
@@ -36,8 +36,8 @@ build_library() {
   /usr/bin/g++ -std=c++17 -O3 -fPIC -fvisibility=hidden -DDLIB_NO_GUI_SUPPORT -isystem "$headers" \
     -I "$directory/../Sources/CFaceDetector" "-Wa,-I$tree/usr/share/$name" \
     -c "$directory/FaceDetector/face-detector.cpp" -o "$work/detector.o"
-  echo "{ global: overcrank_face_functions_1; overcrank_face_functions_2; local: *; };" >"$work/exports"
-  # Its two symbols; those of dlib stay inside.
+  echo "{ global: overcrank_face_functions_1; overcrank_face_functions_2; overcrank_face_functions_3; local: *; };" >"$work/exports"
+  # Its symbols; those of dlib stay inside.
   /usr/bin/g++ -shared -Wl,-soname,libovercrank-faces.so.1 "-Wl,--version-script=$work/exports" -Wl,--gc-sections \
     -Wl,-z,defs -s "$work/detector.o" -lpthread -o "$tree/usr/lib/$libraries/libovercrank-faces.so.1"
   install -D -m 644 "$work/dlib/usr/share/doc/libdlib-dev/copyright" \

@@ -54,7 +54,7 @@ done
 # The code reader and the face detector export one symbol for each version of their interfaces.
 declare -A exported=(
   [code]=overcrank_code_functions_1
-  [face]='overcrank_face_functions_1 overcrank_face_functions_2'
+  [face]='overcrank_face_functions_1 overcrank_face_functions_2 overcrank_face_functions_3'
 )
 for name in code face; do
   library=$root/usr/lib/overcrank/libovercrank-${name}s.so.1

@@ -102,7 +102,7 @@ for name in "${names[@]}"; do
         HostileFileTests 'HostileFileTests.swift'
       ;;
     search)
-      plant "a search that skips every second frame" Sources/Recognition/MovieObjectSearch.swift \
+      plant "a search that skips every second frame" Sources/Recognition/MovieSchedule.swift \
         's/^    let isDue = isDue(at: frame.time)$/    let isDue = frame.index.isMultiple(of: 2)/' \
         MovieSearchTests 'MovieSearchTests.swift'
       ;;

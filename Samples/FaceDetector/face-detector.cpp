@@ -37,6 +37,8 @@ struct overcrank_face_detector {
 
   /// The number of detections of a view that are compared with each other.
   static constexpr size_t maximumFound = 4096;
+  /// The confidence of a front view from which on a known face has no better view.
+  static constexpr double clear = 0.5;
 
   Scanner scanner;
   dlib::test_box_overlap overlaps;
@@ -50,7 +52,10 @@ struct overcrank_face_detector {
   }
 
   /// As dlib's object_detector, but with an end: a detector of someone's own may find a face everywhere.
-  std::vector<dlib::rect_detection> detect(bool frontOnly, double threshold, size_t capacity) {
+  ///
+  /// With `stopsAtFront`, the other views are left out if a front view is clear.
+  std::vector<dlib::rect_detection> detect(
+      bool frontOnly, double threshold, size_t capacity, bool stopsAtFront = false) {
     scanner.load(image);
     std::vector<dlib::rect_detection> all, kept;
     std::vector<std::pair<double, dlib::rectangle>> found;
@@ -66,6 +71,7 @@ struct overcrank_face_detector {
         detection.rect = one.second;
         all.push_back(detection);
       }
+      if (i == 0 && stopsAtFront && !all.empty() && all[0].detection_confidence >= clear) break;
     }
     if (count > 1) std::sort(all.rbegin(), all.rend());
     for (const auto &one : all) {
@@ -258,6 +264,22 @@ int find(
   }
 }
 
+/// Limits a scanner to the three sizes that a face of known size may have.
+class FewSizes {
+public:
+  explicit FewSizes(Scanner &scanner)
+      : scanner(scanner), levels(scanner.get_max_pyramid_levels()) {
+    scanner.set_max_pyramid_levels(std::min(levels, 3ul));
+  }
+  ~FewSizes() { scanner.set_max_pyramid_levels(levels); }
+  FewSizes(const FewSizes &) = delete;
+  FewSizes &operator=(const FewSizes &) = delete;
+
+private:
+  Scanner &scanner;
+  const unsigned long levels;
+};
+
 /// Whether a part can be drawn: 1, 0 if it is too small to contain a face, or -1 if it is invalid.
 int check(
     const overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
@@ -302,6 +324,27 @@ void draw(
   }
 }
 
+/// Writes the faces of a part as upright squares in the image.
+int write(
+    const std::vector<dlib::rect_detection> &found, const overcrank_face_part *part,
+    overcrank_face *faces, size_t capacity) {
+  const double across = std::cos(part->angle) / part->scale;
+  const double down = std::sin(part->angle) / part->scale;
+  const double middleX = static_cast<double>(part->width) / 2;
+  const double middleY = static_cast<double>(part->height) / 2;
+  size_t count = std::min(found.size(), capacity);
+  for (size_t i = 0; i < count; i++) {
+    const auto &rect = found[i].rect;
+    const double du = static_cast<double>(rect.left() + rect.right() + 1) / 2 - middleX;
+    const double dv = static_cast<double>(rect.top() + rect.bottom() + 1) / 2 - middleY;
+    const double x = part->x + across * du - down * dv;
+    const double y = part->y + down * du + across * dv;
+    const double half = static_cast<double>(std::max(rect.width(), rect.height())) / 2 / part->scale;
+    faces[i] = {x - half, y - half, x + half, y + half, found[i].detection_confidence};
+  }
+  return static_cast<int>(count);
+}
+
 int find_in(
     overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
     size_t row, size_t step, const overcrank_face_part *part, int front_only, double threshold,
@@ -310,22 +353,22 @@ int find_in(
   if (usable != 1) return usable;
   try {
     draw(detector, pixels, width, height, row, step, part);
-    const double across = std::cos(part->angle) / part->scale;
-    const double down = std::sin(part->angle) / part->scale;
-    const double middleX = static_cast<double>(part->width) / 2;
-    const double middleY = static_cast<double>(part->height) / 2;
-    const auto found = detector->detect(front_only, threshold, capacity);
-    size_t count = std::min(found.size(), capacity);
-    for (size_t i = 0; i < count; i++) {
-      const auto &rect = found[i].rect;
-      const double du = static_cast<double>(rect.left() + rect.right() + 1) / 2 - middleX;
-      const double dv = static_cast<double>(rect.top() + rect.bottom() + 1) / 2 - middleY;
-      const double x = part->x + across * du - down * dv;
-      const double y = part->y + down * du + across * dv;
-      const double half = static_cast<double>(std::max(rect.width(), rect.height())) / 2 / part->scale;
-      faces[i] = {x - half, y - half, x + half, y + half, found[i].detection_confidence};
-    }
-    return static_cast<int>(count);
+    return write(detector->detect(front_only, threshold, capacity), part, faces, capacity);
+  } catch (...) {
+    return -1;
+  }
+}
+
+int find_known(
+    overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
+    size_t row, size_t step, const overcrank_face_part *part, int front_only, double threshold,
+    overcrank_face *faces, size_t capacity) {
+  const int usable = check(detector, pixels, width, height, part);
+  if (usable != 1) return usable;
+  try {
+    const FewSizes few(detector->scanner);
+    draw(detector, pixels, width, height, row, step, part);
+    return write(detector->detect(front_only, threshold, capacity, true), part, faces, capacity);
   } catch (...) {
     return -1;
   }
@@ -368,13 +411,18 @@ int views(
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const overcrank_face_functions *
-overcrank_face_functions_2() {
+overcrank_face_functions_3() {
   static const overcrank_face_functions functions = {
-      create, is_valid, create_with, side, destroy, find, find_in, views};
+      create, is_valid, create_with, side, destroy, find, find_in, views, find_known};
   return &functions;
 }
 
 extern "C" __attribute__((visibility("default"))) const overcrank_face_functions *
+overcrank_face_functions_2() {
+  return overcrank_face_functions_3();
+}
+
+extern "C" __attribute__((visibility("default"))) const overcrank_face_functions *
 overcrank_face_functions_1() {
-  return overcrank_face_functions_2();
+  return overcrank_face_functions_3();
 }

@@ -98,13 +98,24 @@ typedef struct overcrank_face_functions {
       overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
       size_t row, size_t step, const overcrank_face_part *part, double *confidences,
       size_t capacity);
+
+  /// Finds a face of known size in a part of an image.
+  ///
+  /// As `find_in`, but only faces of 1, 1.2 and 1.44 times the detector's side are found. If the view
+  /// from the front is clear, faces that look to a side are not searched for.
+  int (*_Nonnull find_known)(
+      overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
+      size_t row, size_t step, const overcrank_face_part *part, int front_only, double threshold,
+      overcrank_face *faces, size_t capacity);
 } overcrank_face_functions;
 
 /// The functions. The number at the end of the symbol's name is the version of this header.
-const overcrank_face_functions *overcrank_face_functions_2(void);
+const overcrank_face_functions *overcrank_face_functions_3(void);
 
-/// The symbol of programs with version 1 of this header, whose functions are the first ones of these.
+/// The symbols of programs with earlier versions of this header, whose functions are the first ones of
+/// these.
 const overcrank_face_functions *overcrank_face_functions_1(void);
+const overcrank_face_functions *overcrank_face_functions_2(void);
 
 #ifdef __cplusplus
 }

@@ -53,7 +53,7 @@ struct DetectedFace: DetectedObject, Hashable, Sendable {
 enum FaceLibrary {
   private static let loaded = Result { () throws(MediaError) in
     try RecognitionLibrary<overcrank_face_functions>(
-      .faceDetector, file: "libovercrank-faces.so.1", symbol: "overcrank_face_functions_2")
+      .faceDetector, file: "libovercrank-faces.so.1", symbol: "overcrank_face_functions_3")
   }
 
   /// Returns the functions of the library.
@@ -130,22 +130,38 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
     var height: Int
   }
 
+  /// The known properties of the faces in a part of an image.
+  enum Expectation {
+    /// Faces of any size from the smallest one that the detector finds.
+    case anySize
+    /// A face of up to 1.44 times that size. If it looks at the camera, the views from the side are
+    /// left out.
+    case knownSize
+  }
+
   /// Finds the faces in a rotated part of an image.
   ///
   /// - Parameters:
   ///   - image: The image. A part that extends beyond it is filled with the pixels at the edges.
   ///   - part: The part.
+  ///   - expectation: The known properties of the faces.
   ///   - isFrontOnly: Whether only upright faces seen from the front are searched for.
   ///   - threshold: The least confidence of a face.
   /// - Returns: The faces in pixels of `image`, best first; empty if memory is exhausted.
   func faces(
-    in image: LumaImage, _ part: Part, isFrontOnly: Bool = false, threshold: Double = 0
+    in image: LumaImage, _ part: Part, _ expectation: Expectation, isFrontOnly: Bool = false,
+    threshold: Double
   ) -> [DetectedFace] {
     guard part.width > 0, part.height > 0 else { return [] }
     var rectangle = part.rectangle
+    let find =
+      switch expectation {
+      case .anySize: library.find_in
+      case .knownSize: library.find_known
+      }
     var found = [overcrank_face](repeating: overcrank_face(), count: Self.maximumFaces)
     let count = found.withUnsafeMutableBufferPointer { found in
-      library.find_in(
+      find(
         detector, image.base, image.width, image.height, image.bytesPerRow, image.bytesPerPixel,
         &rectangle, isFrontOnly ? 1 : 0, threshold, found.baseAddress, found.count)
     }

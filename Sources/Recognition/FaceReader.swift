@@ -56,7 +56,7 @@ public final class FaceReader: Sendable {
     private static let maximumPixels = 8e6
   }
 
-  /// A search of a whole image for faces.
+  /// A search of an image for faces.
   struct Pass: Hashable {
     var effort: Effort
     /// The rotation of the faces that this search finds best, in degrees clockwise.
@@ -124,10 +124,16 @@ public final class FaceReader: Sendable {
     }
   }
 
-  /// Finds faces in a whole image.
-  func find(in image: LumaImage, _ pass: Pass) -> [DetectedFace] {
+  /// Finds faces in an image, or in a part of it.
+  ///
+  /// The scale is that of a search of the whole image.
+  func find(in image: LumaImage, _ pass: Pass, area: PixelRect? = nil) -> [DetectedFace] {
     let scale = pass.effort.scale(
       width: image.width, height: image.height, relativeSide: relativeSide)
+    return image.search(area ?? image.area) { find(in: $0, pass, scale: scale) }
+  }
+
+  private func find(in image: LumaImage, _ pass: Pass, scale: Double) -> [DetectedFace] {
     guard pass.degrees != 0 else {
       return DetectedFace.distinct(detector.withLock { $0.faces(in: image, scale: scale) })
     }
@@ -143,7 +149,9 @@ public final class FaceReader: Sendable {
     let part = FaceDetector.Part(
       center: Point(x: Double(image.width) / 2, y: Double(image.height) / 2),
       degrees: pass.degrees, scale: scale, width: Int(outer.0), height: Int(outer.1))
-    let found = detector.withLock { $0.faces(in: image, part, threshold: Self.tiltThreshold) }
+    let found = detector.withLock {
+      $0.faces(in: image, part, .anySize, threshold: Self.tiltThreshold)
+    }
     return DetectedFace.distinct(found.centered(in: image.area))
   }
 
@@ -155,10 +163,14 @@ public final class FaceReader: Sendable {
   ///   - face: The face at its expected position, which may be wrong by up to the size of the face.
   ///   - image: The image.
   ///   - degrees: The expected rotation of the face, clockwise.
+  ///   - isSteady: Whether the motion of the face is known, so that the position is wrong by at most
+  ///     half the size of the face.
   /// - Returns: The faces, best first.
-  func find(_ face: DetectedFace, in image: LumaImage, degrees: Double) -> [DetectedFace] {
-    let part = part(around: face, degrees, side: 220)
-    let found = detector.withLock { $0.faces(in: image, part, threshold: -0.25) }
+  func find(
+    _ face: DetectedFace, in image: LumaImage, degrees: Double, isSteady: Bool = false
+  ) -> [DetectedFace] {
+    let part = part(around: face, degrees, side: isSteady ? 180 : 220)
+    let found = detector.withLock { $0.faces(in: image, part, .knownSize, threshold: -0.25) }
     return DetectedFace.distinct(found.centered(in: image.area))
   }
 
@@ -187,7 +199,7 @@ public final class FaceReader: Sendable {
     detector.withLock { detector in
       FaceRoll.estimate(near: degrees) { angle in
         let part = part(around: face, angle, side: 180)
-        return detector.faces(in: image, part, isFrontOnly: true, threshold: -1.5)
+        return detector.faces(in: image, part, .knownSize, isFrontOnly: true, threshold: -1.5)
           .first(where: face.isSame)?.confidence
       }
     }

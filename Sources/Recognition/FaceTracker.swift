@@ -99,7 +99,8 @@ struct FaceTracker {
     where !found.contains(where: expected.face.isSame) {
       let degrees = measurements[expected.id]?.pose.roll ?? expected.face.degrees
       passes.append(.crop(degrees))
-      found += reader.find(expected.face, in: image, degrees: degrees)
+      found += reader.find(
+        expected.face, in: image, degrees: degrees, isSteady: expected.isSteady)
     }
     found = DetectedFace.distinct(found).centered(in: area)
     let faces = TrackedFace.largest(identities.identified(found, at: microseconds))
@@ -188,11 +189,21 @@ struct FaceIdentities {
     )
   }
 
+  /// A face where it is expected.
+  struct Expected: Hashable {
+    let id: Int64
+    let face: DetectedFace
+    /// Whether the face was found in the last frame, and its motion is known.
+    let isSteady: Bool
+  }
+
   /// Returns the recently seen faces where they are expected at a time.
-  func followed(at microseconds: Int64) -> [TrackedFace] {
+  func followed(at microseconds: Int64) -> [Expected] {
     let common = commonVelocity
     return tracks.filter { $0.missCount <= Self.maximumMisses }.map {
-      TrackedFace(id: $0.id, face: $0.expected(at: microseconds, others: common))
+      Expected(
+        id: $0.id, face: $0.expected(at: microseconds, others: common),
+        isSteady: $0.missCount == 0 && $0.velocity != nil)
     }
   }
 

@@ -24,12 +24,14 @@ struct DecodedFrame: Sendable {
   var microseconds: Int64 { time.wholeNanoseconds / 1_000 }
 }
 
-/// The search of one whole frame, which does not depend on the searches of other frames.
+/// The search of one frame, which does not depend on the searches of other frames.
 struct FrameSearch: Sendable {
   /// The part of the frame in which codes are searched for; nil for none.
   var codeArea: PixelRect?
-  /// The searches for faces.
-  var facePasses: [FaceReader.Pass]
+  /// The part of the frame in which faces are searched for; nil for none.
+  var faceArea: PixelRect?
+  /// The searches for faces in that part.
+  var facePasses: [FaceReader.Pass] = []
 
   /// The objects that a search found; nil for a kind of object that was not searched for.
   struct Found: Sendable {
@@ -127,11 +129,12 @@ final class FrameSearchPool: Sendable {
           codes: search.codeArea.flatMap { area in
             codes.map { codes in luma.search(area) { codes.readTwice($0) } }
           },
-          faces: search.facePasses.isEmpty
-            ? nil
-            : faces.map { faces in
-              DetectedFace.distinct(search.facePasses.flatMap { faces.find(in: luma, $0) })
-            })
+          faces: search.faceArea.flatMap { area in
+            faces.map { faces in
+              DetectedFace.distinct(
+                search.facePasses.flatMap { faces.find(in: luma, $0, area: area) })
+            }
+          })
       }
       found.used = ProcessorBudget.threadMicroseconds() - start
       state.withLock { [found] in $0.results[frame.index] = found }

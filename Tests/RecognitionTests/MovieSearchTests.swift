@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
@@ -100,8 +101,8 @@ struct MovieSearchTests {
     }
     let alone = try frames(1)
     #expect(alone.map(\.frameIndex) == Array(1..<12))
-    // New faces are searched for in the first of these frames.
-    #expect(alone.filter(\.isSearched).map(\.frameIndex) == [1])
+    // The whole frame is searched for new faces every 50 ms.
+    #expect(alone.filter(\.isSearched).map(\.frameIndex) == [1, 3, 5, 7, 9, 11])
     #expect(alone.allSatisfy { Set($0.objects.compactMap(\.faceID)) == [1, 2] })
     #expect(try frames(5) == alone)
     // The asynchronous sequence has the same frames.
@@ -120,6 +121,67 @@ struct MovieSearchTests {
     #expect(rest > 0 && rest <= 11)
     #expect(throws: MediaError.self) {
       _ = try MetadataObjectReader(Asset(path: path), frames: 3..<13)
+    }
+  }
+
+  @Test func `A face in a single frame is found`() async throws {
+    let scratch = try Scratch()
+    let image = try await FaceImages().image("2008_001009")
+    let box = try #require(image.faces.max { $0.width < $1.width })
+    let (width, height) = (640, 480)
+    let scaled = image.scaled(toHeight: Int(90 * Double(image.height) / box.height))
+    let face = try #require(scaled.faces.max { $0.width < $1.width })
+    // A shaded wall in front of which the camera tilts, and the face with what surrounds it.
+    let (side, left, top) = (Int(face.width * 1.6), Int(face.left), Int(face.top))
+    let offset = (side - Int(face.width)) / 2
+    var generator = SeededGenerator(seed: 1)
+    let places = [3: (20, 30), 8: (440, 300), 17: (250, 150), 29: (430, 10), 38: (100, 300)]
+    let wall = (0..<width * (height + 40)).map {
+      UInt8(80 + $0 % width / 16) + UInt8(truncatingIfNeeded: generator.next() % 8)
+    }
+    var movie = [UInt8]()
+    for frame in 0..<40 {
+      var pixels = Array(wall[frame * width..<(frame + height) * width])
+      if let (x, y) = places[frame] {
+        for row in 0..<side {
+          for column in 0..<side {
+            let (fromX, fromY) = (left - offset + column, top - offset + row)
+            guard scaled.pixels.indices.contains(fromY * scaled.width + fromX) else { continue }
+            pixels[(y + row) * width + x + column] = scaled.pixels[fromY * scaled.width + fromX]
+          }
+        }
+      }
+      movie += pixels
+    }
+    try Data(movie).write(to: URL(fileURLWithPath: scratch.file("movie.gray")))
+    for rate in [240, 30] {
+      let path = scratch.file("\(rate).mov")
+      let made = try await run(
+        "ffmpeg",
+        [
+          "-v", "error", "-f", "rawvideo", "-pix_fmt", "gray", "-s", "\(width)x\(height)", "-r",
+          "\(rate)", "-i", scratch.file("movie.gray"), "-c:v", "ffv1", path,
+        ])
+      #expect(made.status == 0, "\(made.errors)")
+      var reader = try MetadataObjectReader(Asset(path: path), types: [.face])
+      var (found, searched) = ([Int: Point](), [Int]())
+      while let frame = try reader.next() {
+        let index = Int(frame.frameIndex)
+        if frame.isSearched { searched.append(index) }
+        #expect(frame.objects.count == (places[index] == nil ? 0 : 1), "frame \(index)")
+        if let bounds = frame.objects.first?.bounds {
+          found[index] = Point(
+            x: (bounds.x + bounds.width / 2) * Double(width),
+            y: (bounds.y + bounds.height / 2) * Double(height))
+        }
+      }
+      for (frame, (x, y)) in places {
+        let center = try #require(found[frame], "frame \(frame) at \(rate) fps")
+        let (dx, dy) = (center.x - Double(x + side / 2), center.y - Double(y + side / 2))
+        #expect((dx * dx + dy * dy).squareRoot() < 20, "frame \(frame)")
+      }
+      // Whole frames are searched at an interval of at most 12 frames and of 50 ms.
+      #expect(searched == Array(stride(from: 0, to: 40, by: rate == 240 ? 12 : 2)))
     }
   }
 

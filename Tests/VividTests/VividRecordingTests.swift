@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import OvercrankCapture
+import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
+import OvercrankRecognition
+import OvercrankRecording
 import TestSupport
 import Testing
 
@@ -20,6 +25,27 @@ extension VividTests {
           + "ledger \(ledger.sorted { $0.key < $1.key })")
       #expect(abs(measured / streamed.frameRate - 1) <= 0.002)
       try await Vivid.expectWhole(take, file: file, stoppedBy: "duration")
+    }
+
+    @Test func `A scan for codes and faces costs no frame of a take`() async throws {
+      let device = try CaptureDevice.named(node)
+      let session = CaptureSession(
+        try await DeviceInput(
+          device: device, format: device.format(matching: ModeRequest(parsing: "320x180/yuyv"))))
+      let objects = MetadataOutput()
+      try objects.setMetadataObjectTypes([.qr, .face])
+      try await session.addOutput(objects)
+      var settings = RecordingSettings(path: "\(Vivid.directory)/scan.mov")
+      settings.overwrites = true
+      settings.recordsAudio = false
+      settings.limit.frameCount = 90
+      let movie = MovieFileOutput(settings: settings)
+      try await session.addOutput(movie)
+      let report = try await movie.record()
+      session.removeOutput(objects)
+      print("vivid: \(report.ledger); scan \(objects.ledger)")
+      #expect(report.ledger.stored == 90 && report.ledger.stored == report.ledger.expected)
+      #expect(objects.ledger.isBalanced && objects.ledger.offered >= 90, "\(objects.ledger)")
     }
 
     @Test(arguments: [0, 1])

@@ -34,11 +34,11 @@ struct ScanCommand: ParsableCommand, Verb {
       1), and face_id.
 
       A file has no deadline: each of its frames is searched for codes, on all processors. New faces
-      are searched for in every twelfth frame and after a change of scene, and followed from there in
-      both directions, so a face of fewer than twelve frames may be missed. --passes is the number of
-      frames per second that are searched as a whole; the others are searched only around known
-      objects. --passes 240 searches each frame of a 240 fps movie for new faces too. For a camera,
-      the default is 12.
+      are searched for in a whole frame at least every 50 ms and every twelve frames, and in the
+      frames between wherever the image changes suddenly; they are followed from there in both
+      directions. --passes is the number of frames per second that are searched as a whole; the
+      others are searched only around known objects. --passes 240 searches each frame of a 240 fps
+      movie for new faces as a whole. For a camera, the default is 12.
 
       One frame may be misread, so --agreement N asks for N frames that show the same text. The
       first of them is printed too if the source is a file. The default for a camera is 2. For a
