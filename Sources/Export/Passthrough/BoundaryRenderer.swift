@@ -32,6 +32,18 @@ struct BoundaryRenderer {
     return nil
   }
 
+  /// Returns the reason why the encoder cannot be opened for the frames of a track.
+  ///
+  /// Returns nil if it can be.
+  static func openingFailure(_ track: VideoTrack) -> String? {
+    do {
+      _ = try BoundaryRenderer(track, crf: 18, .stop)
+      return nil
+    } catch {
+      return "the encoder refuses the source's format"
+    }
+  }
+
   private static func refusal(_ track: VideoTrack) -> String? {
     let parameters = track.format.parameters
     let encoder = track.codec == .hevc ? "libx265" : "libx264"
@@ -94,7 +106,8 @@ struct BoundaryRenderer {
       let number = try Self.require(own.freeIdentifier)
       settings.keyFrameInterval = Int(Int32.max)
       settings.options = [
-        "preset": "medium", "crf": "\(crf)", "sc_threshold": "0",
+        "preset": "medium", own.isLossless ? "qp" : "crf": own.isLossless ? "0" : "\(crf)",
+        "sc_threshold": "0",
         "profile": own.profileName ?? "high", "x264-params": "sps-id=\(number)",
       ]
       headers = try Encoder(video: settings).parameters.extradata
@@ -103,11 +116,13 @@ struct BoundaryRenderer {
     } else {
       let own = try Self.require(HEVCHeaders(source))
       let identifiers = try Self.require(own.freeIdentifiers)
-      settings.options = try Self.require(own.format).encoderOptions(crf: crf)
+      settings.options = try Self.require(own.format).encoderOptions(
+        crf: own.isLossless ? nil : crf)
       headers = try Encoder(video: settings).parameters.extradata
       // libx265 gives all its parameter sets the identifier 0.
       bytes = try Self.require(
-        HEVCHeaders(headers, unitLengthSize: nil)?.identified(by: identifiers).map(own.adding)
+        HEVCHeaders(headers, unitLengthSize: nil)?.identified(by: identifiers, in: own).map(
+          own.adding)
       ).bytes
       (unitLengthSize, frameSet) = (own.unitLengthSize, identifiers.frame)
     }
@@ -184,15 +199,16 @@ extension HEVCHeaders.Format {
   /// reordered frames, none waits in the decoder where copied frames follow.
   ///
   /// The scale of libx265's rate factor differs from libx264's, so that a lower one gives the same quality.
-  fileprivate func encoderOptions(crf: Int) -> [String: String] {
+  /// Without a rate factor, frames are lossless.
+  fileprivate func encoderOptions(crf: Int?) -> [String: String] {
     let parameters = [
       "log-level=none", "info=0", "keyint=-1", "open-gop=0", "scenecut=0", "bframes=0", "ref=1",
       "ctu=\(1 << treeBlock)", "min-cu-size=\(1 << codingBlock)",
       "max-tu-size=\(1 << transformBlock)",
     ]
     return [
-      "preset": "superfast", "crf": "\(max(0, crf - 8))",
-      "x265-params": parameters.joined(separator: ":"),
+      "preset": "superfast", "crf": "\(max(0, (crf ?? 0) - 8))",
+      "x265-params": (parameters + (crf == nil ? ["lossless=1"] : [])).joined(separator: ":"),
     ]
   }
 }
