@@ -21,6 +21,11 @@ struct BoundaryRenderer {
   private let frameSet: Int?
   private let undecodable: UndecodableFramePolicy
 
+  /// The encoder fails, although it could be opened.
+  struct EncoderFailure: Error {
+    let cause: CallFailure
+  }
+
   /// Returns the reason why frames of some assets cannot be encoded next to copied packets.
   ///
   /// Returns nil if they can be encoded.
@@ -145,19 +150,22 @@ struct BoundaryRenderer {
   ///   - asset: The asset of the frames.
   ///   - check: Called for each frame; throws an error to stop encoding.
   /// - Returns: The packets in presentation order, and the frames that could not be decoded.
-  /// - Throws: `MediaError` if a frame cannot be decoded, `CallFailure` if it cannot be encoded.
+  /// - Throws: `MediaError` if a frame cannot be decoded, `EncoderFailure` if it cannot be encoded.
   func packets(
     of numbers: [Int], _ asset: Asset, check: () throws -> Void
   ) throws -> (packets: [Packet], undecodable: [Int]) {
-    var encoder = try Encoder(video: settings)
-    guard encoder.parameters.extradata == headers else {
-      throw CallFailure("encode a cut of", asset.path, code: -22)
+    var encoder = try opened(for: asset)
+    var packets: [Packet] = []
+    packets.reserveCapacity(numbers.count)
+    func encode(_ frame: MediaFrame?, at position: Int) throws(EncoderFailure) {
+      do throws(CallFailure) {
+        try encoder.send(frame, at: Int64(position), asKeyFrame: position == 0)
+        while let packet = try encoder.nextPacket() { packets.append(try stored(packet)) }
+      } catch { throw EncoderFailure(cause: error) }
     }
     // The plan expects one packet per frame, so an undecodable frame cannot be left out. The policy
     // `skip` therefore acts like `hold`, which encodes the nearest decodable frame instead.
     var reader = try FrameReader(asset, undecodable: undecodable == .stop ? .stop : .hold)
-    var packets: [Packet] = []
-    packets.reserveCapacity(numbers.count)
     for (position, number) in numbers.enumerated() {
       try check()
       let frame = try reader.mediaFrame(at: number)
@@ -169,12 +177,20 @@ struct BoundaryRenderer {
           "frame \(number) of \(asset.path) differs in size or format from its track",
           recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
       }
-      try encoder.send(frame, at: Int64(position), asKeyFrame: position == 0)
-      while let packet = try encoder.nextPacket() { packets.append(packet) }
+      try encode(frame, at: position)
     }
-    try encoder.send(nil)
-    while let packet = try encoder.nextPacket() { packets.append(packet) }
-    return (try packets.map(stored), reader.undecodableFrames)
+    try encode(nil, at: numbers.count)
+    return (packets, reader.undecodableFrames)
+  }
+
+  private func opened(for asset: Asset) throws(EncoderFailure) -> Encoder {
+    do throws(CallFailure) {
+      let encoder = try Encoder(video: settings)
+      guard encoder.parameters.extradata == headers else {
+        throw CallFailure("encode a cut of", asset.path, code: -22)
+      }
+      return encoder
+    } catch { throw EncoderFailure(cause: error) }
   }
 
   /// Returns a packet of the encoder as the track stores it.

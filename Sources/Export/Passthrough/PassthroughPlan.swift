@@ -90,12 +90,15 @@ struct PassthroughPlan {
   /// decoding in its range, such as in a movie with intra refresh.
   private static let longestHead = 300
 
-  init(_ track: CompositionTrack, _ assets: [Asset], boundary: CutPolicy) throws {
+  /// Plans the frames; `known` says why none can be encoded, if that is known.
+  init(
+    _ track: CompositionTrack, _ assets: [Asset], boundary: CutPolicy, hidingBecause known: String?
+  ) throws {
     guard [.auto, .render].contains(boundary) else {
       try self.init(track, assets, boundary, renders: false, nil)
       return
     }
-    var reason = BoundaryRenderer.refusal(assets)
+    var reason = known ?? BoundaryRenderer.refusal(assets)
     if reason == nil {
       self = try Self(encoding: track, assets, boundary)
       guard encodedCount > 0, let video = assets.first?.videoTrack else { return }

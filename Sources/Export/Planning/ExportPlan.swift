@@ -61,7 +61,10 @@ struct ExportPlan {
     if case .rendered(let plan, _, _) = frames { plan.inBetweens != nil } else { false }
   }
 
-  init(_ session: ExportSession, _ settings: ExportSettings) throws {
+  /// Plans an export; `reason` says why a passthrough export encodes no frames, if that is known.
+  init(
+    _ session: ExportSession, _ settings: ExportSettings, hidingBecause reason: String? = nil
+  ) throws {
     let composition = session.composition
     let container = try settings.container()
     try AnimatedImageCheck.check(settings)
@@ -90,7 +93,7 @@ struct ExportPlan {
       if assets.contains(where: { $0.videoTrack?.changesDescription == true }) {
         _ = try JoinedDescriptions(assets, in: MovieContainer(rawValue: container))
       }
-      let plan = try PassthroughPlan(track, assets, boundary: boundary)
+      let plan = try PassthroughPlan(track, assets, boundary: boundary, hidingBecause: reason)
       frames = .copied(plan, crf: crf)
       chapters = try ChapterMap(
         track, assets, markers: composition.markers, timescale: plan.timescale)

@@ -17,7 +17,8 @@ exactly the frames of the cut, and VLC none from outside it, in order. --costs p
 beside that of a new encoding, and the memory of long copies.
 
 With --planted, faults are put into copies, and each must be found: a leading frame that is kept, a
-slice that refers to the parameter sets of the source, and an end of sequence instead of a BLA frame.
+slice that refers to the parameter sets of the source, and an end of sequence instead of a BLA frame. Without
+libx265, or with one that fails, frames must be hidden, with a warning.
 """
 import argparse
 import collections
@@ -162,7 +163,7 @@ def by_ffmpeg(path, form, size, options=()):
     """The frames that ffmpeg decodes, and its messages."""
     done = subprocess.run(
         ["ffmpeg", "-v", "error", *options, "-i", path, "-f", "rawvideo", "-pix_fmt", form,
-         "-fps_mode", "passthrough", "-"], capture_output=True, check=False)
+         "-fps_mode", "passthrough", "-enc_time_base", "-1", "-"], capture_output=True, check=False)
     return split(done.stdout, form, size), done.stderr.decode().strip()
 
 
@@ -395,7 +396,11 @@ def project(parts, frames):
 def check(slowmo, source, seed, directory):
     rng = random.Random(seed)
     parts = ranges(rng, source.setting.frames)
-    more = rng.choice([[], [], ["--speed", "1/8"], ["joins"]])
+    # A change of speed inside a part, where nothing is cut.
+    first, last = parts[0][0] + 1, parts[0][1] - 1
+    more = rng.choice([
+        [], ["--speed", "1/8"], [f"--range={first}f..{last}f", "--speed", "1/4"],
+        ["--ramp", f"{first}f=1 {last}f=1/8"], ["joins"]])
     output = str(directory / "copy.mp4")
     joins = directory if more == ["joins"] else None
     report, expected, copied = export(slowmo, source, parts, output, [] if joins else more, joins)
@@ -464,9 +469,36 @@ def planted(slowmo, short, directory, cache):
         raise SystemExit("planted: no frame was encoded")
     results["a slice with the source's parameter sets"] = found(
         [packets[0]] + [[unpatched(unit) for unit in packets[1]]] + packets[2:])
+    for limit, faults in without_encoder(slowmo, source, directory).items():
+        if faults:
+            raise SystemExit(f"planted: libx265 {limit}: {faults}")
+        print(f"planted: libx265 {limit}: frames are hidden, and a warning says why")
     for name, faults in results.items():
         print(f"planted: {name}: " + (f"found ({faults[0]})" if faults else "NOT FOUND"))
     return all(results.values())
+
+
+def without_encoder(slowmo, source, directory):
+    """Copies a part without libx265, and with one that fails; returns the faults of each."""
+    library, output = str(directory / "no-encoder.so"), str(directory / "copy.mp4")
+    file = pathlib.Path(__file__).with_name("no-encoder.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, str(file)], check=True)
+    start, end = 30, source.setting.frames - 31
+    results = {}
+    for name, more in {"is missing": {}, "fails": {"HEVC_FRAMES": "5"}}.items():
+        done = subprocess.run(
+            [slowmo, "retime", source.path, "-o", output, "-y", "--copy", "--json", "--progress", "none",
+             f"--trim={start}f..{end}f"], capture_output=True, check=False,
+            env=os.environ | more | {"LD_PRELOAD": library})
+        report = json.loads(done.stdout)
+        if done.returncode:
+            results[name] = [report["error"]["message"]]
+            continue
+        decoded, _ = by_ffmpeg(output, source.setting.format, source.setting.size)
+        results[name] = judge(decoded, source, list(range(start, end)), set(range(start, end)))[0]
+        if report["frames_encoded"] or not report["frames_hidden"] or not report["warnings"]:
+            results[name] += ["another way than expected"]
+    return results
 
 
 def is_random_access(source, packet):
