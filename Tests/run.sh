@@ -169,7 +169,14 @@ step_audits() {
 }
 
 step_seams() {
-  local soak=("$av_python" Tests/Tools/HEVCSeams/hevc-seams.py "$programs/slowmo")
+  local soak=("$av_python" Tests/Tools/HEVCSeams/hevc-seams.py "$programs/slowmo" --cache "$cache/hevc")
+  if ! ((${#groups[@]})); then
+    soak+=(--short)
+  else
+    # GStreamer's encoder makes some of the movies.
+    install_packages gstreamer1.0-plugins-bad || echo "gstreamer1.0-plugins-bad cannot be had from here"
+    "${soak[@]}" --costs
+  fi
   # The long run has other cases each time, and prints the first one.
   "${soak[@]}" --cases "$seam_cases" --first "${first_seam:-0}"
   "${soak[@]}" --planted
@@ -246,12 +253,14 @@ step_clusters() {
 step_movie_readers() {
   # A program that cannot be installed is skipped, and the reason is printed.
   local package
-  for package in mpv vlc-bin vlc-plugin-base chromium; do
+  for package in mpv vlc-bin vlc-plugin-base vlc-plugin-video-output chromium; do
     install_packages "$package" || echo "$package cannot be had from here"
   done
   local readers=("$av_python" Tests/Tools/MovieReaders/movie-readers.py "$programs/slowmo")
   "${readers[@]}"
   "${readers[@]}" --planted
+  "$av_python" Tests/Tools/HEVCSeams/hevc-seams.py "$programs/slowmo" --cache "$cache/hevc" \
+    --players 70 --first "$first_seam"
 }
 
 step_sanitizers() { Tests/sanitize.sh; }
@@ -368,7 +377,7 @@ run_steps packages
 if ! ((${#groups[@]})); then
   ledger_takes=5 kills=15 kill_jobs=1 power_cuts=10 output_pairs=12 output_signals=60 full_disks=30
   unread_outputs=10
-  foreign_files=30 fuzz_cases=100 check_cases=24 seam_cases=60
+  foreign_files=30 fuzz_cases=100 check_cases=24 seam_cases=70
   run_steps format build
   # Five at a time on two processors: the emulated machine uses one of them, and cameras and signals wait
   # most of the time.

@@ -171,18 +171,24 @@ public struct ExportSession: Sendable {
     _ progress: (_ done: Int64, _ total: Int64) -> Void
   ) throws -> ExportReport {
     let started = ContinuousClock.now
-    let plan = try ExportPlan(self, settings)
+    var plan = try ExportPlan(self, settings)
     var search = plan.search
     var imageSearch = plan.imageSearch
     while true {
       progress(0, plan.frameCount)
-      guard
-        var report = try attempt(
-          plan, &search, &imageSearch, settings, isCancelled: isCancelled, progress)
-      else { continue }
-      report.elapsed = ContinuousClock.now - started
-      report.log(to: logger)
-      return report
+      do {
+        guard
+          var report = try attempt(
+            plan, &search, &imageSearch, settings, isCancelled: isCancelled, progress)
+        else { continue }
+        report.elapsed = ContinuousClock.now - started
+        report.log(to: logger)
+        return report
+      } catch let failure as BoundaryRenderer.EncoderFailure {
+        guard case .passthrough(.auto, _) = settings.mode else { throw failure.cause }
+        // The next plan encodes no frame, so that this happens once.
+        plan = try ExportPlan(self, settings, hidingBecause: "the encoder fails")
+      }
     }
   }
 

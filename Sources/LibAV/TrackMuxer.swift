@@ -232,6 +232,13 @@ package final class TrackMuxer {
       guard track.descriptions.count == 1, track.descriptions[0].setVideoBox(color, ColorBox.type)
       else { throw CallFailure("write the color range into", path, code: CFFmpeg_EINVAL) }
     }
+    for box in format.sideData.compactMap(\.dolbyVisionBox) where format.container == .mov {
+      guard track.descriptions.count == 1,
+        track.descriptions[0].setVideoBox(box.bytes, box.type)
+      else {
+        throw CallFailure("write the Dolby Vision of", path, code: CFFmpeg_EINVAL)
+      }
+    }
     return DescribedTrack(track: track, marks: SyncMarks(box, in: bytes, format.parameters))
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
+import OvercrankMovieFormat
 
 /// Side data for all frames of a track, such as HDR metadata or a spherical projection.
 package struct TrackSideData: Sendable {
@@ -29,8 +30,8 @@ package struct TrackSideData: Sendable {
 
   /// Whether MOV or MP4 supports this side data.
   package func isStorable(in container: String) -> Bool {
-    // libavformat writes Dolby Vision, stereoscopic and spherical side data to MP4, but not to MOV.
-    container == "mp4"
+    // libavformat writes stereoscopic and spherical side data to MP4, but not to MOV.
+    container == "mp4" || isDolbyVision
       || [
         AV_PKT_DATA_MASTERING_DISPLAY_METADATA, AV_PKT_DATA_CONTENT_LIGHT_LEVEL,
         AV_PKT_DATA_ICC_PROFILE,
@@ -45,15 +46,40 @@ package struct TrackSideData: Sendable {
 
   /// The configuration of Dolby Vision; nil for other side data.
   package var dolbyVision: (profile: Int, level: Int, compatibility: Int)? {
+    dolbyVisionRecord.map {
+      (Int($0.dv_profile), Int($0.dv_level), Int($0.dv_bl_signal_compatibility_id))
+    }
+  }
+
+  private var dolbyVisionRecord: AVDOVIDecoderConfigurationRecord? {
     guard isDolbyVision, bytes.count >= MemoryLayout<AVDOVIDecoderConfigurationRecord>.size else {
       return nil
     }
-    let record = bytes.withUnsafeBytes {
+    return bytes.withUnsafeBytes {
       $0.loadUnaligned(as: AVDOVIDecoderConfigurationRecord.self)
     }
-    return (
-      Int(record.dv_profile), Int(record.dv_level), Int(record.dv_bl_signal_compatibility_id)
-    )
+  }
+
+  /// The `dvcC` or `dvvC` box of Dolby Vision, which libavformat writes to MP4, but not to MOV.
+  ///
+  /// Nil for other side data.
+  var dolbyVisionBox: (type: UInt32, bytes: [UInt8])? {
+    dolbyVisionRecord.map { record in
+      let type: UInt32 = record.dv_profile > 7 ? 0x6476_7643 : 0x6476_6343
+      let layers = [record.rpu_present_flag, record.el_present_flag, record.bl_present_flag]
+      var made = BoxBytes()
+      made.box(type) { box in
+        box.append(record.dv_version_major)
+        box.append(record.dv_version_minor)
+        box.append(
+          layers.reduce(UInt16(record.dv_profile) << 6 | UInt16(record.dv_level & 0x3F)) {
+            $0 << 1 | UInt16($1 & 1)
+          })
+        box.append(record.dv_bl_signal_compatibility_id << 4)
+        box.append(bytes: Array(repeating: 0, count: 19))
+      }
+      return (type, made.bytes)
+    }
   }
 
   /// Whether the side data is still true if the frames are encoded again.

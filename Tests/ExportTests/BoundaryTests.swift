@@ -269,6 +269,87 @@ struct BoundaryTests {
     }
   }
 
+  @Test(
+    .enabled(if: FFmpeg.isInstalled),
+    arguments: [
+      [
+        "libx265", "-tag:v", "hvc1", "-x265-params",
+        "lossless=1:keyint=50:bframes=3:log-level=none",
+      ],
+      ["libx264", "-qp", "0", "-profile:v", "high444", "-g", "50"],
+    ])
+  func `Frames encoded between lossless ones are lossless`(encoder: [String]) async throws {
+    let path = directory.file("lossless.mp4")
+    try await FFmpeg.makeClip(
+      path, frames: 200, rate: "100",
+      ["-pix_fmt", "yuv420p", "-preset", "ultrafast", "-c:v"] + encoder)
+    let asset = try Asset(path: path)
+    let composition = try composition(of: asset, [(300, 1_030), (1_200, 1_250)])
+    let report = try await ExportSession(composition, of: asset).export(settings(.auto))
+    #expect(report.framesEncoded > 20 && report.framesHidden == 0)
+    let source = try await CopyJudge.frames(of: path, countsHidden: true).map(\.hash)
+    let shown = try await CopyJudge.frames(of: report.path, countsHidden: true).map(\.hash)
+    #expect(shown == Array(source[30..<103] + source[120..<125]))
+    guard asset.videoTrack?.codec == .hevc else { return }
+    let levels = try [asset, Asset(path: report.path)].map {
+      $0.videoTrack?.format.parameters.extradata[12]
+    }
+    #expect(levels[0] == levels[1])
+  }
+
+  @Test(.enabled(if: FFmpeg.isInstalled))
+  func `Frames are hidden where the encoder cannot be opened`() async throws {
+    // libx265 encodes no frames that are narrower than a block, and these are cropped to 50 columns.
+    let path = directory.file("narrow.mp4")
+    try await FFmpeg.makeClip(
+      path, frames: 300, rate: "100",
+      ["-s", "64x64", "-pix_fmt", "yuv420p", "-tag:v", "hvc1", "-c:v", "libx265", "-x265-params"]
+        + ["keyint=50:ctu=64:log-level=none", "-bsf:v", "hevc_metadata=crop_right=14"])
+    let asset = try Asset(path: path)
+    #expect(asset.videoTrack?.width == 50)
+    let report = try await checkHEVC(asset, [(300, 1_200)])
+    #expect(report.framesEncoded == 0 && report.framesHidden > 0)
+    let reason = "the encoder refuses the source's format"
+    #expect(report.warnings.contains { $0.hasSuffix(reason) }, "\(report.warnings)")
+    let error = try refusal(composition(of: asset, [(300, 1_200)]), of: asset, settings(.render))
+    #expect(error.message.contains(reason))
+  }
+
+  @Test(.enabled(if: FFmpeg.isInstalled))
+  func `Joined HEVC clips need the same parameter sets`() async throws {
+    let first = try await hevc("keyint=50:bframes=2:b-adapt=0")
+    let same = directory.file("same.mp4")
+    try FileManager.default.copyItem(atPath: first.path, toPath: same)
+    let settings = settings(.auto)
+    func export(_ path: String) async throws -> ExportReport {
+      let second = try Asset(path: path)
+      var composition = try Composition(first)
+      try composition.insertTimeRange(
+        range(1_200, 1_900), of: second.mediaSource(), at: composition.duration)
+      return try await ExportSession(composition, of: [first, second]).export(settings)
+    }
+    let report = try await export(same)
+    let source = try await CopyJudge.frames(of: same, countsHidden: true).map(\.hash)
+    let shown = try await CopyJudge.frames(of: report.path, countsHidden: true).map(\.hash)
+    #expect(shown.count == 370 && Array(shown[..<300]) == source)
+    #expect(report.framesEncoded > 0 && report.framesHidden == 0)
+    #expect(Set(report.copies.map(\.path)) == [first.path, same])
+    #expect(Array(shown[330..<360]) == Array(source[150..<180]))
+    for (options, difference) in [
+      (["-x265-params", "keyint=50:bframes=2:b-adapt=0:ref=5:log-level=none"], "parameter sets"),
+      (["-s", "64x48", "-x265-params", "log-level=none"], "64x48, not"),
+      (["-pix_fmt", "yuv420p10le", "-x265-params", "log-level=none"], "yuv420p10le, not yuv420p"),
+    ] {
+      let path = directory.file("other.mp4")
+      try await FFmpeg.makeClip(
+        path, frames: 200, rate: "100",
+        ["-c:v", "libx265", "-preset", "ultrafast", "-tag:v", "hvc1", "-pix_fmt", "yuv420p"]
+          + options)
+      let error = await #expect(throws: MediaError.self) { try await export(path) }
+      #expect(error?.message.contains(difference) == true, "\(error?.message ?? "")")
+    }
+  }
+
   @Test(.enabled(if: FFmpeg.isInstalled))
   func `A long range without a start of decoding is not encoded`() async throws {
     let path = directory.file("refresh.mp4")

@@ -171,18 +171,7 @@ struct MetadataTests {
         "-tag:v", "hvc1", "-x265-params",
         "log-level=none:colorprim=bt2020:transfer=arib-std-b67:colormatrix=bt2020nc",
       ])
-    var movie = try PatchedMovie(plain.path)
-    let box = "moov/trak/mdia/minf/stbl/stsd"
-    let size = try movie.number(4, at: 8, of: box)
-    var contents: [UInt8] = []
-    for byte in 0..<8 + Int(size) { contents.append(UInt8(try movie.number(1, at: byte, of: box))) }
-    // Profile 8, level 4, metadata in each frame, compatible with HLG.
-    let configuration: [UInt8] = [1, 0, 0x10, 0x25, 0x40] + [UInt8](repeating: 0, count: 19)
-    contents += [0, 0, 0, 32] + Array("dvvC".utf8) + configuration
-    withUnsafeBytes(of: UInt32(size + 32).bigEndian) { contents.replaceSubrange(8..<12, with: $0) }
-    try movie.replace(box, with: contents)
-    try Data(movie.bytes).write(to: URL(fileURLWithPath: directory.file("dolby.mp4")))
-    return try Asset(path: directory.file("dolby.mp4"))
+    return try claimingDolbyVision(plain.path, directory.file("dolby.mp4"))
   }
 
   @Test func `Frames that are encoded again are not Dolby Vision`() async throws {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import OvercrankAssets
 import OvercrankEditing
 import OvercrankExport
@@ -28,6 +29,22 @@ extension ExportSettings {
 extension VideoEncoding {
   /// One encoding of each codec.
   static let all = [VideoEncoding.h264(), .hevc(), .ffv1, .mjpeg]
+}
+
+/// Copies an HEVC movie whose index comes last, and adds Dolby Vision to its sample description.
+func claimingDolbyVision(_ path: String, _ copy: String) throws -> Asset {
+  var movie = try PatchedMovie(path)
+  let box = "moov/trak/mdia/minf/stbl/stsd"
+  let size = try movie.number(4, at: 8, of: box)
+  var contents: [UInt8] = []
+  for byte in 0..<8 + Int(size) { contents.append(UInt8(try movie.number(1, at: byte, of: box))) }
+  // Profile 8, level 4, metadata in each frame, compatible with HLG.
+  let configuration: [UInt8] = [1, 0, 0x10, 0x25, 0x40] + [UInt8](repeating: 0, count: 19)
+  contents += [0, 0, 0, 32] + Array("dvvC".utf8) + configuration
+  withUnsafeBytes(of: UInt32(size + 32).bigEndian) { contents.replaceSubrange(8..<12, with: $0) }
+  try movie.replace(box, with: contents)
+  try Data(movie.bytes).write(to: URL(fileURLWithPath: copy))
+  return try Asset(path: copy)
 }
 
 /// A time range in milliseconds.

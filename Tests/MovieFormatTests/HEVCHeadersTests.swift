@@ -33,7 +33,7 @@ struct HEVCHeadersTests {
   @Test func `Other identifiers change nothing else`() throws {
     let headers = try headers()
     let free = try #require(headers.freeIdentifiers)
-    let other = try #require(headers.identified(by: free))
+    let other = try #require(headers.identified(by: free, in: headers))
     #expect(other.format == headers.format)
     let both = headers.adding(other)
     #expect(
@@ -41,7 +41,25 @@ struct HEVCHeadersTests {
     #expect(both.format == headers.format)
     // With the old identifiers, the bytes are the old ones.
     let old = HEVCHeaders.Identifiers(video: 0, sequence: 0, frame: 0)
-    #expect(other.identified(by: old)?.bytes == headers.bytes)
+    #expect(other.identified(by: old, in: headers)?.bytes == headers.bytes)
+  }
+
+  @Test func `Lossless frames get the level of the source`() throws {
+    var bytes = Self.encoder
+    #expect(try !headers().isLossless)
+    // The flag is the last bit of this byte of the PPS.
+    let flag = bytes.count - 3
+    bytes[flag] |= 1
+    // The levels in the VPS and the SPS.
+    let levels = bytes.indices.filter { bytes[$0] == 0x3C }
+    #expect(levels.count == 2)
+    for index in levels { bytes[index] = 255 }
+    let lossless = try #require(HEVCHeaders(bytes, unitLengthSize: nil))
+    #expect(lossless.isLossless)
+    let plain = HEVCHeaders.Identifiers(video: 0, sequence: 0, frame: 0)
+    var expected = Self.encoder
+    expected[flag] |= 1
+    #expect(try lossless.identified(by: plain, in: headers())?.bytes == expected)
   }
 
   @Test func `A slice refers to another PPS`() throws {
@@ -90,8 +108,9 @@ struct HEVCHeadersTests {
         guard let headers = HEVCHeaders(bytes, unitLengthSize: size) else { continue }
         _ = headers.format
         _ = headers.hasLayers
+        _ = headers.isLossless
         _ = headers.freeIdentifiers
-        if let other = headers.identified(by: free) { _ = headers.adding(other).bytes }
+        if let other = headers.identified(by: free, in: headers) { _ = headers.adding(other).bytes }
       }
       let unit = (0..<Int.random(in: 0...9, using: &random)).map { _ in
         UInt8.random(in: 0...255, using: &random)

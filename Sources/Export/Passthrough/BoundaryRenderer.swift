@@ -21,6 +21,11 @@ struct BoundaryRenderer {
   private let frameSet: Int?
   private let undecodable: UndecodableFramePolicy
 
+  /// The encoder fails, although it could be opened.
+  struct EncoderFailure: Error {
+    let cause: CallFailure
+  }
+
   /// Returns the reason why frames of some assets cannot be encoded next to copied packets.
   ///
   /// Returns nil if they can be encoded.
@@ -30,6 +35,18 @@ struct BoundaryRenderer {
       if let reason = refusal(track) { return reason }
     }
     return nil
+  }
+
+  /// Returns the reason why the encoder cannot be opened for the frames of a track.
+  ///
+  /// Returns nil if it can be.
+  static func openingFailure(_ track: VideoTrack) -> String? {
+    do {
+      _ = try BoundaryRenderer(track, crf: 18, .stop)
+      return nil
+    } catch {
+      return "the encoder refuses the source's format"
+    }
   }
 
   private static func refusal(_ track: VideoTrack) -> String? {
@@ -94,7 +111,8 @@ struct BoundaryRenderer {
       let number = try Self.require(own.freeIdentifier)
       settings.keyFrameInterval = Int(Int32.max)
       settings.options = [
-        "preset": "medium", "crf": "\(crf)", "sc_threshold": "0",
+        "preset": "medium", own.isLossless ? "qp" : "crf": own.isLossless ? "0" : "\(crf)",
+        "sc_threshold": "0",
         "profile": own.profileName ?? "high", "x264-params": "sps-id=\(number)",
       ]
       headers = try Encoder(video: settings).parameters.extradata
@@ -103,11 +121,13 @@ struct BoundaryRenderer {
     } else {
       let own = try Self.require(HEVCHeaders(source))
       let identifiers = try Self.require(own.freeIdentifiers)
-      settings.options = try Self.require(own.format).encoderOptions(crf: crf)
+      settings.options = try Self.require(own.format).encoderOptions(
+        crf: own.isLossless ? nil : crf)
       headers = try Encoder(video: settings).parameters.extradata
       // libx265 gives all its parameter sets the identifier 0.
       bytes = try Self.require(
-        HEVCHeaders(headers, unitLengthSize: nil)?.identified(by: identifiers).map(own.adding)
+        HEVCHeaders(headers, unitLengthSize: nil)?.identified(by: identifiers, in: own).map(
+          own.adding)
       ).bytes
       (unitLengthSize, frameSet) = (own.unitLengthSize, identifiers.frame)
     }
@@ -130,19 +150,22 @@ struct BoundaryRenderer {
   ///   - asset: The asset of the frames.
   ///   - check: Called for each frame; throws an error to stop encoding.
   /// - Returns: The packets in presentation order, and the frames that could not be decoded.
-  /// - Throws: `MediaError` if a frame cannot be decoded, `CallFailure` if it cannot be encoded.
+  /// - Throws: `MediaError` if a frame cannot be decoded, `EncoderFailure` if it cannot be encoded.
   func packets(
     of numbers: [Int], _ asset: Asset, check: () throws -> Void
   ) throws -> (packets: [Packet], undecodable: [Int]) {
-    var encoder = try Encoder(video: settings)
-    guard encoder.parameters.extradata == headers else {
-      throw CallFailure("encode a cut of", asset.path, code: -22)
+    var encoder = try opened(for: asset)
+    var packets: [Packet] = []
+    packets.reserveCapacity(numbers.count)
+    func encode(_ frame: MediaFrame?, at position: Int) throws(EncoderFailure) {
+      do throws(CallFailure) {
+        try encoder.send(frame, at: Int64(position), asKeyFrame: position == 0)
+        while let packet = try encoder.nextPacket() { packets.append(try stored(packet)) }
+      } catch { throw EncoderFailure(cause: error) }
     }
     // The plan expects one packet per frame, so an undecodable frame cannot be left out. The policy
     // `skip` therefore acts like `hold`, which encodes the nearest decodable frame instead.
     var reader = try FrameReader(asset, undecodable: undecodable == .stop ? .stop : .hold)
-    var packets: [Packet] = []
-    packets.reserveCapacity(numbers.count)
     for (position, number) in numbers.enumerated() {
       try check()
       let frame = try reader.mediaFrame(at: number)
@@ -154,12 +177,20 @@ struct BoundaryRenderer {
           "frame \(number) of \(asset.path) differs in size or format from its track",
           recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
       }
-      try encoder.send(frame, at: Int64(position), asKeyFrame: position == 0)
-      while let packet = try encoder.nextPacket() { packets.append(packet) }
+      try encode(frame, at: position)
     }
-    try encoder.send(nil)
-    while let packet = try encoder.nextPacket() { packets.append(packet) }
-    return (try packets.map(stored), reader.undecodableFrames)
+    try encode(nil, at: numbers.count)
+    return (packets, reader.undecodableFrames)
+  }
+
+  private func opened(for asset: Asset) throws(EncoderFailure) -> Encoder {
+    do throws(CallFailure) {
+      let encoder = try Encoder(video: settings)
+      guard encoder.parameters.extradata == headers else {
+        throw CallFailure("encode a cut of", asset.path, code: -22)
+      }
+      return encoder
+    } catch { throw EncoderFailure(cause: error) }
   }
 
   /// Returns a packet of the encoder as the track stores it.
@@ -184,15 +215,16 @@ extension HEVCHeaders.Format {
   /// reordered frames, none waits in the decoder where copied frames follow.
   ///
   /// The scale of libx265's rate factor differs from libx264's, so that a lower one gives the same quality.
-  fileprivate func encoderOptions(crf: Int) -> [String: String] {
+  /// Without a rate factor, frames are lossless.
+  fileprivate func encoderOptions(crf: Int?) -> [String: String] {
     let parameters = [
       "log-level=none", "info=0", "keyint=-1", "open-gop=0", "scenecut=0", "bframes=0", "ref=1",
       "ctu=\(1 << treeBlock)", "min-cu-size=\(1 << codingBlock)",
       "max-tu-size=\(1 << transformBlock)",
     ]
     return [
-      "preset": "superfast", "crf": "\(max(0, crf - 8))",
-      "x265-params": parameters.joined(separator: ":"),
+      "preset": "superfast", "crf": "\(max(0, (crf ?? 0) - 8))",
+      "x265-params": (parameters + (crf == nil ? ["lossless=1"] : [])).joined(separator: ":"),
     ]
   }
 }

@@ -76,6 +76,8 @@ struct PassthroughPlan {
   private(set) var copies: [ExportReport.Copy] = []
   /// The cuts, with the number of frames that each cut hides or encodes.
   private(set) var cuts: [ExportReport.Cut] = []
+  /// The reason why frames at cuts are hidden although they would rather be encoded; nil if none are.
+  private(set) var hidingReason: String?
   private var partCount = 0
   /// The latest presentation time of all frames planned so far, in ticks.
   private var latestTicks: Int64?
@@ -88,15 +90,30 @@ struct PassthroughPlan {
   /// decoding in its range, such as in a movie with intra refresh.
   private static let longestHead = 300
 
-  init(_ track: CompositionTrack, _ assets: [Asset], boundary: CutPolicy) throws {
-    let reason = BoundaryRenderer.refusal(assets)
-    guard boundary == .auto, reason == nil else {
-      try self.init(track, assets, boundary, renders: boundary == .render && reason == nil, reason)
+  /// Plans the frames; `known` says why none can be encoded, if that is known.
+  init(
+    _ track: CompositionTrack, _ assets: [Asset], boundary: CutPolicy, hidingBecause known: String?
+  ) throws {
+    guard [.auto, .render].contains(boundary) else {
+      try self.init(track, assets, boundary, renders: false, nil)
       return
     }
+    var reason = known ?? BoundaryRenderer.refusal(assets)
+    if reason == nil {
+      self = try Self(encoding: track, assets, boundary)
+      guard encodedCount > 0, let video = assets.first?.videoTrack else { return }
+      reason = BoundaryRenderer.openingFailure(video)
+      guard reason != nil else { return }
+    }
+    try self.init(track, assets, boundary, renders: false, reason)
+    if cuts.contains(where: { $0.method == .hidden }) { hidingReason = reason }
+  }
+
+  /// Plans to encode frames at cuts, under the policy `auto` or `render`.
+  private init(encoding track: CompositionTrack, _ assets: [Asset], _ boundary: CutPolicy) throws {
     do {
       try self.init(track, assets, boundary, renders: true, nil)
-    } catch let error as MediaError where error.code == .cutNotOnKeyFrame {
+    } catch let error as MediaError where error.code == .cutNotOnKeyFrame && boundary == .auto {
       // The policy `auto` hides frames rather than encode a long range. That fails if the frame
       // before a cut lasts fewer ticks than there are frames to hide.
       try self.init(track, assets, .render, renders: true, nil)

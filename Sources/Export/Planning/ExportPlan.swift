@@ -61,7 +61,10 @@ struct ExportPlan {
     if case .rendered(let plan, _, _) = frames { plan.inBetweens != nil } else { false }
   }
 
-  init(_ session: ExportSession, _ settings: ExportSettings) throws {
+  /// Plans an export; `reason` says why a passthrough export encodes no frames, if that is known.
+  init(
+    _ session: ExportSession, _ settings: ExportSettings, hidingBecause reason: String? = nil
+  ) throws {
     let composition = session.composition
     let container = try settings.container()
     try AnimatedImageCheck.check(settings)
@@ -90,7 +93,7 @@ struct ExportPlan {
       if assets.contains(where: { $0.videoTrack?.changesDescription == true }) {
         _ = try JoinedDescriptions(assets, in: MovieContainer(rawValue: container))
       }
-      let plan = try PassthroughPlan(track, assets, boundary: boundary)
+      let plan = try PassthroughPlan(track, assets, boundary: boundary, hidingBecause: reason)
       frames = .copied(plan, crf: crf)
       chapters = try ChapterMap(
         track, assets, markers: composition.markers, timescale: plan.timescale)
@@ -106,6 +109,11 @@ struct ExportPlan {
       report.duration = MediaTime(plan.endTicks, over: plan.timescale)
       report.maxTimeError = try Self.duration(
         plan.maxTimeError, .towardPositiveInfinity)
+      if let reason = plan.hidingReason {
+        report.warnings.append(
+          "frames that only decoding needs are hidden at cuts, and some players show them: \(reason)"
+        )
+      }
     case .constant(let rate, var rendering):
       // A track has one rotation, so frames that need different rotations are rotated during
       // rendering.
@@ -353,11 +361,24 @@ struct ExportPlan {
       guard let other = asset.videoTrack?.format.parameters, other.decodesLike(format) else {
         throw MediaError(
           .unsupportedSource,
-          "the video of \(asset.path) has another format than that of \(first.path), "
+          "the video of \(asset.path) has another format than that of \(first.path)"
+            + "\(difference(asset.videoTrack, from: first.videoTrack)), "
             + "so that one track cannot hold copies of both",
           recovery: Recovery("render them at a constant frame rate", .change(.outputFrameRate)))
       }
     }
+  }
+
+  /// Names the first property of a track that keeps its packets out of another track.
+  private static func difference(_ track: VideoTrack?, from other: VideoTrack?) -> String {
+    guard let track, let other else { return "" }
+    let formats = [track, other].map(\.format.parameters.pixelFormat.name)
+    if track.codec != other.codec { return " (\(track.codec), not \(other.codec))" }
+    if (track.width, track.height) != (other.width, other.height) {
+      return " (\(track.width)x\(track.height), not \(other.width)x\(other.height))"
+    }
+    return formats[0] == formats[1]
+      ? " (other parameter sets)" : " (\(formats[0]), not \(formats[1]))"
   }
 
   /// Throws an error if the container cannot store copies of the video packets.

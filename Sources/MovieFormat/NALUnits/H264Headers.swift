@@ -87,6 +87,18 @@ package struct H264Headers: Sendable {
     return profile[2] == 9 ? "1b" : tenth == 0 ? "\(whole)" : "\(whole).\(tenth)"
   }
 
+  /// Whether frames may be lossless (`qpprime_y_zero_transform_bypass_flag`).
+  package var isLossless: Bool {
+    profile[0] == 244
+      && sequenceSets.contains { set in
+        var reader = ExpGolombReader(set, at: 4)
+        guard reader.number() != nil, let chroma = reader.number(),
+          chroma != 3 || reader.skip(1), reader.number() != nil, reader.number() != nil
+        else { return false }
+        return reader.bits(1) == 1
+      }
+  }
+
   /// A parameter set ID that this track does not use; nil if all IDs are used.
   ///
   /// Packets may contain further parameter sets, whose IDs are usually low. The highest unused ID

@@ -37,6 +37,8 @@ package struct HEVCHeaders: Sendable {
   private var lists: [List] = []
 
   private static let (video, sequence, frame): (UInt8, UInt8, UInt8) = (32, 33, 34)
+  /// Level 8.5, which has no limits.
+  private static let noLevel: UInt8 = 255
 
   /// Parses the extradata of an HEVC track.
   ///
@@ -96,6 +98,21 @@ package struct HEVCHeaders: Sendable {
     return first
   }
 
+  /// Whether frames may be lossless: a PPS allows blocks that are stored without transform and
+  /// quantization.
+  package var isLossless: Bool {
+    units(Self.frame).contains { unit in
+      var reader = ExpGolombReader(HEVCUnit.removingEmulationPrevention(unit), at: 2)
+      // Rec. ITU-T H.265, 7.3.2.3.1, up to `transquant_bypass_enabled_flag`.
+      guard reader.number() != nil, reader.number() != nil, reader.skip(7),
+        reader.number() != nil, reader.number() != nil, reader.number() != nil, reader.skip(2),
+        let hasDifference = reader.bits(1), hasDifference == 0 || reader.number() != nil,
+        reader.number() != nil, reader.number() != nil, reader.skip(3)
+      else { return false }
+      return reader.bits(1) == 1
+    }
+  }
+
   /// Whether the video has several layers, such as the two views of spatial video.
   package var hasLayers: Bool {
     units(Self.video).contains { unit in
@@ -128,13 +145,22 @@ package struct HEVCHeaders: Sendable {
   }
 
   /// The headers with other identifiers; nil if there is not exactly one parameter set of each kind.
-  package func identified(by identifiers: Identifiers) -> HEVCHeaders? {
+  ///
+  /// Frames that are lossless have no level, although they replace frames that have one. They get that of
+  /// the `source`.
+  package func identified(by identifiers: Identifiers, in source: HEVCHeaders) -> HEVCHeaders? {
     var other = self
     for index in other.lists.indices {
       let type = other.lists[index].type & 0x3F
       guard [Self.video, Self.sequence, Self.frame].contains(type) else { continue }
       guard other.lists[index].units.count == 1 else { return nil }
-      let payload = HEVCUnit.removingEmulationPrevention(other.lists[index].units[0])
+      var payload = HEVCUnit.removingEmulationPrevention(other.lists[index].units[0])
+      let level = [Self.video: 17, Self.sequence: 14][type] ?? 0
+      if level > 0, payload.count > level, payload[level] == Self.noLevel,
+        let known = source.sequenceProfile?.last
+      {
+        payload[level] = known
+      }
       var reader = ExpGolombReader(payload, at: 0)
       var writer = BitWriter()
       func copy(_ count: Int) -> Bool {

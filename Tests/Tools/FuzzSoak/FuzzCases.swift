@@ -144,6 +144,8 @@ struct FuzzCases {
       if number % 17 == 11, !hasMistakes { return try await damagedTimeMap(&random) }
       // Another case of each seventeen reads joined streams, flags and durations of other programs.
       if number % 17 == 3, !hasMistakes { return try await foreignMovie(&random) }
+      // Every nineteenth case cuts an HEVC movie with damaged parameter sets or slices.
+      if number % 19 == 5, !hasMistakes { return try await damagedUnits(&random) }
       // Every seventh case reads an input that was made to crash a program.
       if number % 7 == 2, !hasMistakes { return try hostile(&random) }
       switch kind {
@@ -181,6 +183,38 @@ struct FuzzCases {
     }
     try play(Composition(asset), asset, &random)
     return try await "\(movie.name) " + exports(Composition(asset), asset, &random)
+  }
+
+  /// Removes a part of an HEVC movie whose parameter sets, or the first bytes of whose slices, are damaged.
+  private func damagedUnits(_ random: inout SeededGenerator) async throws -> String {
+    guard let number = movies.firstIndex(where: { $0.name.hasPrefix("hevc") }) else { return "" }
+    let movie = movies[number]
+    var bytes = movie.bytes
+    let name = Array("hvcC".utf8)
+    let sets = movie.index.dropLast(4).first { Array(bytes[$0..<$0 + 4]) == name } ?? 0
+    let slices = PacketLayout(assets[number])?.locations.map { Int($0.position) } ?? []
+    for _ in 0..<Int.random(in: 1...4, using: &random) {
+      let slice = slices.randomElement(using: &random) ?? sets
+      let range = Bool.random(using: &random) ? sets + 4..<sets + 130 : slice..<slice + 12
+      let position = Int.random(in: range, using: &random)
+      if Bool.random(using: &random) {
+        bytes[position] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+      } else {
+        bytes[position] =
+          [0, 255, .random(in: 0...255, using: &random)]
+          .randomElement(using: &random) ?? 0
+      }
+    }
+    let asset = try Asset(path: directory.write(bytes, as: "u-\(movie.name)"))
+    var composition = try Composition(asset)
+    let cuts = try (0..<2).map { _ in
+      try MediaTime(
+        composition.duration.seconds * Rational(.random(in: 0...20, using: &random), over: 20))
+    }
+    if let part = try? TimeRange(start: cuts.min() ?? .zero, end: cuts.max() ?? .zero) {
+      try? composition.removeTimeRange(part)
+    }
+    return try await "\(movie.name) units " + exports(composition, asset, &random)
   }
 
   /// Audits a movie, with or without its images, and draws the chart.

@@ -6,37 +6,58 @@ The copies of `slowmo retime --copy` are decoded by ffmpeg, by the FFmpeg of PyA
 it decodes the source itself correctly. Copied frames must equal those of the source bit for bit, in
 number and order. Frames that were encoded again must have a PSNR of at least 40 dB, their median 45 dB.
 
-    hevc-seams.py SLOWMO [--cases N] [--first SEED] [--planted] [--keep DIRECTORY]
+    hevc-seams.py SLOWMO [--cases N] [--first SEED] [--short] [--cache DIRECTORY] [--keep DIRECTORY]
+    hevc-seams.py SLOWMO --players N [--first SEED] ...
+    hevc-seams.py SLOWMO --planted ...
+    hevc-seams.py SLOWMO --costs
+
+With --short, the movies have half as many frames of half the size, in GOPs of half the length. With
+--cache, movies are kept there for the next run. --players lets mpv and VLC show N copies: mpv must show
+exactly the frames of the cut, and VLC none from outside it, in order. --costs prints the time of a cut
+beside that of a new encoding, and the memory of long copies.
 
 With --planted, faults are put into copies, and each must be found: a leading frame that is kept, a
-slice that refers to the parameter sets of the source, and an end of sequence instead of a BLA frame.
+slice that refers to the parameter sets of the source, and an end of sequence instead of a BLA frame. Without
+libx265, or with one that fails, frames must be hidden, with a warning.
 """
 import argparse
 import collections
 import fractions
+import functools
+import hashlib
+import itertools
 import json
+import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import av
 import numpy
 
-FRAMES, RATE = 240, 240
+RATE = 240
+# Part of the names in the cache: raised when movies are made in another way.
+RECIPE = 1
 # Every setting: a name, the size, the pixel format, parameters of x265, and the encoder's program.
-Setting = collections.namedtuple("Setting", "name size format parameters library")
+Setting = collections.namedtuple("Setting", "name frames size format parameters library")
 
 
-def settings():
+def settings(short):
     base = "keyint=48:min-keyint=48:scenecut=0"
-    small, wide = (208, 120), (320, 180)
+    # Slices need three rows of blocks of 64.
+    small, wide = ((128, 72), (192, 136)) if short else ((208, 120), (320, 180))
     made = []
 
     def add(name, parameters, form="yuv420p", size=small, library="ffmpeg"):
-        made.append(Setting(name, size, form, parameters, library))
+        if short:
+            parameters = re.sub(
+                r"keyint=(\d\d+)", lambda found: f"keyint={int(found[1]) // 2}", parameters)
+        made.append(Setting(name, 120 if short else 240, size, form, parameters, library))
 
     for frames in (0, 1, 2, 3, 4, 6, 8):
         for is_open in (0, 1):
@@ -70,25 +91,52 @@ def settings():
         "new-10": "keyint=48",
     }.items():
         add(name, more, "yuv420p10le" if name == "new-10" else "yuv420p", library="pyav")
+    if has_gstreamer():
+        for name, more in {
+            "gst-open": "keyint=48", "gst-closed": "keyint=48:open-gop=0",
+            "gst-b8": "keyint=60:bframes=8:b-adapt=2", "gst-default": "", "gst-10": "keyint=48",
+        }.items():
+            add(name, more, "yuv420p10le" if name == "gst-10" else "yuv420p", library="gstreamer")
     return made
 
 
-def images(setting):
-    """Distinct images with motion and noise, as planes of a raw file."""
-    rng = numpy.random.default_rng(len(setting.name) * 7 + setting.size[0])
-    width, height = setting.size
+@functools.cache
+def has_gstreamer():
+    """Whether GStreamer has x265enc (gstreamer1.0-plugins-bad)."""
+    return bool(shutil.which("gst-inspect-1.0")) and all(
+        not subprocess.run(["gst-inspect-1.0", name], capture_output=True, check=False).returncode
+        for name in ("x265enc", "h265parse", "qtmux"))
+
+
+@functools.cache
+def images(size, frames):
+    """Distinct images with motion and noise."""
+    rng = numpy.random.default_rng(size[0])
+    width, height = size
     y, x = numpy.mgrid[:height, :width]
-    for number in range(FRAMES):
+    made = []
+    for number in range(frames):
         luma = 128 + 60 * numpy.sin((x + 3 * number) / 17) + 40 * numpy.cos((y - number) / 11)
         luma += rng.normal(0, 3, luma.shape)
         luma[(number * 3) % (height - 20):, :][:20, (number * 5) % (width - 20):][:, :20] = 235
-        yield numpy.clip(luma, 16, 235).astype(numpy.uint8)
+        made.append(numpy.clip(luma, 16, 235).astype(numpy.uint8))
+    return made
 
 
 def make(setting, path):
-    raw = b"".join(image.tobytes() for image in images(setting))
+    raw = b"".join(image.tobytes() for image in images(setting.size, setting.frames))
     width, height = setting.size
     parameters = "log-level=none:pools=1:frame-threads=1:" + setting.parameters
+    if setting.library == "gstreamer":
+        form = {"yuv420p": "I420", "yuv420p10le": "I420_10LE"}[setting.format]
+        subprocess.run(
+            ["gst-launch-1.0", "-q", "fdsrc", "!", "rawvideoparse", "format=gray8", f"width={width}",
+             f"height={height}", f"framerate={RATE}/1", "!", "videoconvert", "!",
+             f"video/x-raw,format={form}", "!", "x265enc", "speed-preset=veryfast",
+             f"option-string={parameters.rstrip(':')}", "!", "h265parse", "!",
+             "video/x-h265,stream-format=hvc1", "!", "qtmux", "!", "filesink", f"location={path}"],
+            input=raw, check=True)
+        return
     if setting.library == "ffmpeg":
         subprocess.run(
             ["ffmpeg", "-v", "error", "-y", "-f", "rawvideo", "-pix_fmt", "gray", "-s",
@@ -103,7 +151,7 @@ def make(setting, path):
         stream.width, stream.height, stream.pix_fmt = width, height, setting.format
         stream.codec_context.max_b_frames = 8 if "b8" in setting.name else 4
         stream.codec_context.codec_tag = "hvc1"
-        for number, image in enumerate(images(setting)):
+        for number, image in enumerate(images(setting.size, setting.frames)):
             frame = av.VideoFrame.from_ndarray(image, format="gray").reformat(format=setting.format)
             frame.pict_type, frame.pts = 0, number
             frame.time_base = fractions.Fraction(1, RATE)
@@ -115,7 +163,7 @@ def by_ffmpeg(path, form, size, options=()):
     """The frames that ffmpeg decodes, and its messages."""
     done = subprocess.run(
         ["ffmpeg", "-v", "error", *options, "-i", path, "-f", "rawvideo", "-pix_fmt", form,
-         "-fps_mode", "passthrough", "-"], capture_output=True, check=False)
+         "-fps_mode", "passthrough", "-enc_time_base", "-1", "-"], capture_output=True, check=False)
     return split(done.stdout, form, size), done.stderr.decode().strip()
 
 
@@ -197,34 +245,67 @@ def psnr(one, other, form):
     return 99.0 if error == 0 else 10 * numpy.log10(peak ** 2 / error)
 
 
+@functools.cache
+def makers():
+    """The versions of the programs that make movies."""
+    ffmpeg = subprocess.run(["ffmpeg", "-version"], capture_output=True, text=True, check=True)
+    return [RECIPE, ffmpeg.stdout.splitlines()[0], av.__version__, numpy.__version__]
+
+
 class Source:
-    def __init__(self, setting, directory):
+    """A movie of a setting, and what the decoders make of it.
+
+    A movie that is not in the cache is made, and judged by all decoders.
+    """
+
+    def __init__(self, setting, directory, cache):
         self.setting = setting
-        self.path = str(directory / f"{setting.name}.mp4")
-        make(setting, self.path)
-        self.frames, errors = by_ffmpeg(self.path, setting.format, setting.size)
-        if len(self.frames) != FRAMES:
-            raise SystemExit(f"{setting.name}: {len(self.frames)} frames, {errors}")
-        self.noise = bool(errors)
-        if by_pyav(self.path, setting.format) != self.frames:
-            raise SystemExit(f"{setting.name}: the decoders disagree about the source")
+        words = json.dumps([setting, makers()])
+        name = f"{setting.name}-{hashlib.sha256(words.encode()).hexdigest()[:16]}"
+        self.path = str((cache or directory) / f"{name}.mp4")
+        facts = (cache or directory) / f"{name}.json"
+        if facts.exists():
+            self.noise, self.trusts_libde265 = json.loads(facts.read_text())
+            self.frames = by_pyav(self.path, setting.format)
+        else:
+            # Another run may do the same.
+            made = str(directory / f"{name}.mp4")
+            make(setting, made)
+            self.frames = self.judged(made, directory)
+            if cache:
+                shutil.copy(made, f"{self.path}.{os.getpid()}")
+                os.replace(f"{self.path}.{os.getpid()}", self.path)
+            (directory / "facts").write_text(json.dumps([self.noise, self.trusts_libde265]))
+            shutil.copy(directory / "facts", f"{facts}.{os.getpid()}")
+            os.replace(f"{facts}.{os.getpid()}", facts)
         with av.open(self.path) as movie:
-            order = [p.pts for p in movie.demux(video=0) if p.size]
-        self.numbers = [sorted(order).index(pts) for pts in order]
-        self.order = order
+            packets = [(p.pts, bytes(p)) for p in movie.demux(video=0) if p.size]
+        order = [pts for pts, _ in packets]
+        self.packets = [data for _, data in packets]
+        ranks = {pts: rank for rank, pts in enumerate(sorted(order))}
+        self.numbers = [ranks[pts] for pts in order]
+
+    def judged(self, path, directory):
+        setting = self.setting
+        frames, errors = by_ffmpeg(path, setting.format, setting.size)
+        if len(frames) != setting.frames:
+            raise SystemExit(f"{setting.name}: {len(frames)} frames, {errors}")
+        self.noise = bool(errors)
+        if by_pyav(path, setting.format) != frames:
+            raise SystemExit(f"{setting.name}: the decoders disagree about the source")
         self.trusts_libde265 = False
         if setting.format == "yuv420p" and "slices" not in setting.name:
-            sets, packets = units(self.path)
             file = str(directory / "source.hevc")
-            stream_file(file, sets, packets)
-            self.trusts_libde265 = by_libde265(file, setting.format, setting.size) == self.frames
+            stream_file(file, *units(path))
+            self.trusts_libde265 = by_libde265(file, setting.format, setting.size) == frames
+        return frames
 
 
-def ranges(rng):
+def ranges(rng, frames):
     """One to three ranges of frames that do not overlap, in any order."""
     count = rng.choice([1, 1, 2, 3])
     while True:
-        points = sorted(rng.sample(range(FRAMES + 1), 2 * count))
+        points = sorted(rng.sample(range(frames + 1), 2 * count))
         parts = [(points[2 * i], points[2 * i + 1]) for i in range(count)]
         if all(end - start > 3 for start, end in parts):
             rng.shuffle(parts)
@@ -242,15 +323,23 @@ def judge(found, source, expected, copied):
                 faults.append(f"frame {at} is not the copied frame {number}")
         else:
             scores.append(psnr(frame, source.frames[number], source.setting.format))
-            if scores[-1] < 40:
+            if scores[-1] < (99 if source.setting.name == "lossless" else 40):
                 faults.append(f"frame {at} ({number}) has {scores[-1]:.1f} dB")
     return faults, scores
 
 
-def export(slowmo, source, parts, output, more=()):
+def export(slowmo, source, parts, output, more=(), joins=None):
+    """Exports parts of a movie; with `joins`, a directory for a project in which files alternate."""
+    command = ["retime", source.path, *[f"--trim={start}f..{end}f" for start, end in parts], *more]
+    if joins:
+        other = str(joins / "other.mp4")
+        shutil.copy(source.path, other)
+        paths = [source.path, other]
+        (joins / "joins.otio").write_text(json.dumps(
+            project([(paths[at % 2], *part) for at, part in enumerate(parts)], source.setting.frames)))
+        command = ["edit", str(joins / "joins.otio")]
     done = subprocess.run(
-        [slowmo, "retime", source.path, "-o", output, "-y", "--copy", "--json", "--progress", "none",
-         *[f"--trim={start}f..{end}f" for start, end in parts], *more],
+        [slowmo, *command, "-o", output, "-y", "--copy", "--json", "--progress", "none"],
         capture_output=True, check=False)
     report = json.loads(done.stdout)
     if done.returncode:
@@ -261,19 +350,69 @@ def export(slowmo, source, parts, output, more=()):
     return report, expected, copied
 
 
+def unkept(output, source, report):
+    """Faults among the copied packets: each must be there, in order, with all its bytes.
+
+    Those that count as changed have other bits in the headers of their slices.
+    """
+    with av.open(output) as movie:
+        found = [bytes(packet) for packet in movie.demux(video=0) if packet.size]
+    changed, at = 0, 0
+    for copy in report["copies"]:
+        for number in range(copy["first_packet"], copy["first_packet"] + copy["packet_count"]):
+            packet = source.packets[number]
+            while at < len(found) and (len(found[at]) != len(packet) or different(found[at], packet) > 8):
+                at += 1
+            if at == len(found):
+                return [f"packet {number} is not in the copy"]
+            changed += found[at] != packet
+            at += 1
+    counted = report["frames_header_changed"]
+    return [] if changed == counted else [f"{changed} packets are changed, and {counted} counted"]
+
+
+def different(one, other):
+    """The number of bytes that differ."""
+    if one == other:
+        return 0
+    return int((numpy.frombuffer(one, numpy.uint8) != numpy.frombuffer(other, numpy.uint8)).sum())
+
+
+def project(parts, frames):
+    """An OpenTimelineIO project of ranges of files."""
+    def span(start, end):
+        return {"OTIO_SCHEMA": "TimeRange.1", **{
+            name: {"OTIO_SCHEMA": "RationalTime.1", "value": value, "rate": RATE}
+            for name, value in (("start_time", start), ("duration", end - start))}}
+
+    clips = [{"OTIO_SCHEMA": "Clip.1", "name": "part", "source_range": span(start, end), "media_reference": {
+        "OTIO_SCHEMA": "ExternalReference.1", "target_url": path, "available_range": span(0, frames)}}
+             for path, start, end in parts]
+    track = {"OTIO_SCHEMA": "Track.1", "name": "video", "kind": "Video", "children": clips}
+    return {"OTIO_SCHEMA": "Timeline.1", "name": "joins",
+            "tracks": {"OTIO_SCHEMA": "Stack.1", "name": "tracks", "children": [track]}}
+
+
 def check(slowmo, source, seed, directory):
     rng = random.Random(seed)
-    parts = ranges(rng)
-    more = rng.choice([[], [], ["--speed", "1/8"]])
+    parts = ranges(rng, source.setting.frames)
+    # A change of speed inside a part, where nothing is cut.
+    first, last = parts[0][0] + 1, parts[0][1] - 1
+    more = rng.choice([
+        [], ["--speed", "1/8"], [f"--range={first}f..{last}f", "--speed", "1/4"],
+        ["--ramp", f"{first}f=1 {last}f=1/8"], ["joins"]])
     output = str(directory / "copy.mp4")
-    report, expected, copied = export(slowmo, source, parts, output, more)
+    joins = directory if more == ["joins"] else None
+    report, expected, copied = export(slowmo, source, parts, output, [] if joins else more, joins)
     faults, scores = [], []
     form, size = source.setting.format, source.setting.size
     longest = max([0] + [c["frames"] for c in report["cuts"] if c["way"] == "rendered"])
-    if source.setting.name not in ("refresh", "long", "default", "scenecut") and longest > 70:
+    if longest > 70 and source.setting.name not in (
+            "refresh", "long", "default", "gst-default", "scenecut"):
         faults.append(f"{longest} frames were encoded at one cut")
     if report["frames_hidden"] and source.setting.name != "refresh":
         faults.append(f"{report['frames_hidden']} frames are hidden")
+    faults += unkept(output, source, report)
     decoded, errors = by_ffmpeg(output, form, size)
     found, some = judge(decoded, source, expected, copied)
     faults += [f"ffmpeg: {fault}" for fault in found]
@@ -290,15 +429,16 @@ def check(slowmo, source, seed, directory):
     return parts, more, report, faults, scores
 
 
-def planted(slowmo, directory):
+def planted(slowmo, short, directory, cache):
     """Puts each fault into a copy; returns whether all were found."""
-    source = Source(next(s for s in settings() if s.name == "b3-open1"), directory)
+    source = Source(next(s for s in settings(short) if s.name == "b3-open1"), directory, cache)
+    group = 24 if short else 48
     form, size = source.setting.format, source.setting.size
     output = str(directory / "copy.mp4")
     # The first range ends where no frame waits for a later one in the file; the second begins at a CRA.
     starts = [n for p, n in enumerate(source.numbers) if p and is_random_access(source, p)]
-    ends = [end for end in range(20, 48) if is_free_end(source, end)]
-    parts = [(0, ends[-1]), (starts[2], FRAMES)]
+    ends = [end for end in range(10, group) if is_free_end(source, end)]
+    parts = [(0, ends[-1]), (starts[2], source.setting.frames)]
     report, expected, copied = export(slowmo, source, parts, output)
     sets, packets = units(output)
     _, original = units(source.path)
@@ -322,16 +462,43 @@ def planted(slowmo, directory):
     results["an end of sequence instead of BLA"] = found(
         packets[:seam] + [[b"\x48\x01"] + original[at]] + packets[seam + 1:])
     # A part in the middle of a GOP, so that frames are encoded.
-    parts = [(60, 150)]
+    parts = [(group + 12, 3 * group + 6)]
     report, expected, copied = export(slowmo, source, parts, output)
     sets, packets = units(output)
     if not report["frames_encoded"] or found(packets):
         raise SystemExit("planted: no frame was encoded")
     results["a slice with the source's parameter sets"] = found(
         [packets[0]] + [[unpatched(unit) for unit in packets[1]]] + packets[2:])
+    for limit, faults in without_encoder(slowmo, source, directory).items():
+        if faults:
+            raise SystemExit(f"planted: libx265 {limit}: {faults}")
+        print(f"planted: libx265 {limit}: frames are hidden, and a warning says why")
     for name, faults in results.items():
         print(f"planted: {name}: " + (f"found ({faults[0]})" if faults else "NOT FOUND"))
     return all(results.values())
+
+
+def without_encoder(slowmo, source, directory):
+    """Copies a part without libx265, and with one that fails; returns the faults of each."""
+    library, output = str(directory / "no-encoder.so"), str(directory / "copy.mp4")
+    file = pathlib.Path(__file__).with_name("no-encoder.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, str(file)], check=True)
+    start, end = 30, source.setting.frames - 31
+    results = {}
+    for name, more in {"is missing": {}, "fails": {"HEVC_FRAMES": "5"}}.items():
+        done = subprocess.run(
+            [slowmo, "retime", source.path, "-o", output, "-y", "--copy", "--json", "--progress", "none",
+             f"--trim={start}f..{end}f"], capture_output=True, check=False,
+            env=os.environ | more | {"LD_PRELOAD": library})
+        report = json.loads(done.stdout)
+        if done.returncode:
+            results[name] = [report["error"]["message"]]
+            continue
+        decoded, _ = by_ffmpeg(output, source.setting.format, source.setting.size)
+        results[name] = judge(decoded, source, list(range(start, end)), set(range(start, end)))[0]
+        if report["frames_encoded"] or not report["frames_hidden"] or not report["warnings"]:
+            results[name] += ["another way than expected"]
+    return results
 
 
 def is_random_access(source, packet):
@@ -354,14 +521,120 @@ def unpatched(unit):
     return unit[:2] + bytes([bits >> 8 & 0x80 | 0x40 | bits & 0x3F]) + unit[4:]
 
 
+def shown(program, path, size, directory):
+    """The images that a player shows, as files in their order."""
+    images = directory / "shown"
+    shutil.rmtree(images, ignore_errors=True)
+    images.mkdir()
+    if program == "mpv":
+        command = ["mpv", "--no-config", "--vo=image", "--vo-image-format=png", "--no-audio", "--hwdec=no",
+                   "--vo-image-png-compression=0", f"--vo-image-outdir={images}", "--untimed", path]
+    else:
+        command = ["cvlc", "--intf=dummy", "--vout=vdummy", "--no-audio", "--no-drop-late-frames",
+                   "--no-skip-frames", "--video-filter=scene", "--scene-format=png", "--scene-ratio=1",
+                   "--scene-prefix=", f"--scene-path={images}", f"--scene-width={size[0]}",
+                   f"--scene-height={size[1]}", "--play-and-exit", path, "vlc://quit"]
+        if os.geteuid() == 0:
+            # VLC refuses to run as root.
+            images.chmod(0o777)
+            command = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "env",
+                       f"HOME={images}", *command]
+    subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=180)
+    return sorted(images.glob("*.png"))
+
+
+def numbers(files, setting):
+    """The frames of the movie that images show."""
+    import cv2
+    known = numpy.stack([(image[::2, ::2].astype(numpy.float32) - 16) * 255 / 219
+                         for image in images(setting.size, setting.frames)])
+    return [int(numpy.abs(known - cv2.imread(str(file), cv2.IMREAD_GRAYSCALE)[::2, ::2]).mean((1, 2)).argmin())
+            for file in files]
+
+
+def players(options, work):
+    """Lets players show copies; returns whether they show what they must."""
+    programs = [name for name, file in {"mpv": "mpv", "VLC": "cvlc"}.items()
+                if shutil.which(file) or print(f"{name} is missing, and is not asked")]
+    every, counts, wrong = settings(True), collections.Counter(), 0
+    work.chmod(0o755)
+    for seed in range(options.first, options.first + options.players):
+        source = Source(every[seed % len(every)], work, options.cache)
+        parts = ranges(random.Random(seed), source.setting.frames)
+        output = str(work / "copy.mp4")
+        report, expected, _ = export(options.slowmo, source, parts, output)
+        if report["frames_hidden"]:
+            print(f"case {seed} ({source.setting.name}) hides frames, as it must: not shown")
+            continue
+        for program in programs:
+            files = shown(program, output, source.setting.size, work)
+            found = numbers(files, source.setting)
+            rest = iter(expected)
+            # VLC's filter misses frames while it starts, the more the busier the machine is, and gets the
+            # last one again.
+            once = [number for number, _ in itertools.groupby(found)]
+            is_right = found == expected if program == "mpv" else (
+                once[-1:] in ([], expected[-1:]) and all(number in rest for number in once))
+            counts[f"{program} shows"] += len(found)
+            counts[f"of {program}'s"] += len(expected)
+            if not is_right:
+                wrong += 1
+                print(f"case {seed} ({source.setting.name}) {parts}: {program} shows {found}")
+    print(f"{options.players} copies from {options.first} in players: {wrong} wrong; {dict(counts)}")
+    return not wrong
+
+
+def measured(command):
+    """The elapsed time, the processor time and the greatest memory of a program in MiB."""
+    start = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{command[0]} failed: {status}")
+    return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def costs(slowmo, work):
+    """Prints what a cut of 1080p in 10 bits costs; returns whether long copies need no more memory."""
+    def cut(name, end):
+        taken = measured([slowmo, "retime", str(work / name), "-o", str(work / "cut.mp4"), "-y", "--copy",
+                          "--progress", "none", f"--trim=90f..{end}f"])
+        print(f"{name}: frames 90 to {end}: {taken[0]:.1f} s, {taken[1]:.1f} s of processors, {taken[2]:.0f} MiB")
+        return taken[2]
+
+    subprocess.run(
+        ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=1920x1080:r=240:d=1,noise=alls=8:allf=t",
+         "-pix_fmt", "yuv420p10le", "-c:v", "libx265", "-preset", "ultrafast", "-tag:v", "hvc1",
+         "-x265-params", "log-level=none:keyint=60:min-keyint=60:bframes=3:open-gop=0", str(work / "short.mp4")],
+        check=True)
+    subprocess.run(
+        ["ffmpeg", "-v", "error", "-stream_loop", "49", "-i", str(work / "short.mp4"), "-c", "copy",
+         "-tag:v", "hvc1", str(work / "long.mp4")], check=True)
+    short = cut("short.mp4", 210)
+    long = cut("long.mp4", 11_950)
+    whole = measured(
+        ["ffmpeg", "-v", "error", "-y", "-i", str(work / "short.mp4"), "-c:v", "libx265", "-x265-params",
+         "log-level=none", "-tag:v", "hvc1", str(work / "whole.mp4")])
+    print(f"short.mp4 with ffmpeg and x265 at its defaults: {whole[0]:.1f} s, {whole[1]:.1f} s of processors")
+    return long < short + 32
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("slowmo")
-    parser.add_argument("--cases", type=int, default=60)
+    parser.add_argument("--cases", type=int, default=70)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--planted", action="store_true")
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--cache", type=pathlib.Path)
+    parser.add_argument("--players", type=int)
+    parser.add_argument("--costs", action="store_true")
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
+    if options.cache:
+        options.cache.mkdir(parents=True, exist_ok=True)
+    if not has_gstreamer():
+        print("GStreamer has no x265enc (gstreamer1.0-plugins-bad): FFmpeg and PyAV make the movies")
     if not shutil.which("libde265-dec265"):
         print("libde265-dec265 (libde265-examples) is missing: two decoders judge")
         global by_libde265
@@ -370,13 +643,17 @@ def main():
     failures, scores, refused, counts = 0, [], 0, collections.Counter()
     try:
         if options.planted:
-            sys.exit(0 if planted(options.slowmo, work) else 1)
+            sys.exit(0 if planted(options.slowmo, options.short, work, options.cache) else 1)
+        if options.players:
+            sys.exit(0 if players(options, work) else 1)
+        if options.costs:
+            sys.exit(0 if costs(options.slowmo, work) else 1)
         known = {}
-        every = settings()
+        every = settings(options.short)
         for seed in range(options.first, options.first + options.cases):
             setting = every[seed % len(every)]
             if setting.name not in known:
-                known[setting.name] = Source(setting, work)
+                known[setting.name] = Source(setting, work, options.cache)
             source = known[setting.name]
             try:
                 parts, more, report, faults, some = check(options.slowmo, source, seed, work)
@@ -396,7 +673,7 @@ def main():
                     shutil.copy(source.path, options.keep)
                     shutil.copy(work / "copy.mp4", options.keep / f"{seed}.mp4")
         median = numpy.median(scores) if scores else 99
-        print(f"{options.cases} cases of {len(known)} settings, {counts['libde265']} also by libde265: "
+        print(f"{options.cases} cases from {options.first} of {len(known)} settings, {counts['libde265']} also by libde265: "
               f"{failures} wrong; {counts['copied']} frames copied, {counts['changed']} with a changed "
               f"header, {counts['encoded']} encoded, PSNR median {median:.1f} dB, "
               f"least {min(scores, default=99):.1f} dB")
