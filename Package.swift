@@ -325,7 +325,7 @@ let package = Package(
         "OvercrankDeviceDiscovery", "OvercrankLibAV", "OvercrankMediaCore", "OvercrankMovieFormat",
         "OvercrankPhotos", "OvercrankRecording", "OvercrankRetiming",
         .product(name: "ArgumentParser", package: "swift-argument-parser"), "OvercrankRaster",
-        "OvercrankSimulatedCameras",
+        "OvercrankPreview", "OvercrankSimulatedCameras",
       ]),
     .testTarget(
       name: "VividTests",

@@ -28,6 +28,7 @@ final class CameraView {
         case .key("q"), .key("escape"): return app.close()
         case .key(let key): try press(key)
         case .pressed(let point): click(point)
+        case .wheel, .control: break
         }
       }
       app.update()

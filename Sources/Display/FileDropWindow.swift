@@ -10,7 +10,7 @@ import OvercrankRaster
 package final class FileDropWindow {
   private let window: SDLWindow
   private let lines: [KeyDescription]
-  private var shown: [DrawingCommand] = []
+  private var shown: VideoSize?
   private var mustDraw = true
   private var waiting: [WindowEvent] = []
 
@@ -31,19 +31,29 @@ package final class FileDropWindow {
       case .closed: input.append(.closed)
       case .dropped(let path): input.append(.dropped(path))
       case .exposed, .resized: mustDraw = true
-      case .pressed, .moved, .released, .doubleClicked, .pointerLeft, .wheel: break
+      case .pressed, .moved, .released, .doubleClicked, .pointerLeft, .wheel, .keyUp: break
       }
     }
     waiting = []
-    window.present(drawing, instead: &shown, if: &mustDraw)
+    window.present(window.size, instead: &shown, if: &mustDraw) { _ in drawing }
     return input
   }
+
+  /// Waits until input arrives, but not longer than a number of milliseconds.
+  package func waitForInput(milliseconds: Int) {
+    if waiting.isEmpty { window.waitForEvent(milliseconds: milliseconds) }
+  }
+
+  /// The number of times the window was drawn.
+  var presentCount: Int { window.presentCount }
 
   /// Adds an event, as if the window system had reported it.
   func post(_ event: WindowEvent) { waiting.append(event) }
 
   /// The table; nil if the window is too small for it.
-  var widgets: Widget? { Widget.help(lines, over: area) }
+  var widgets: Widget? {
+    Widget.help(lines, over: area, density: Int(window.density.rounded()))
+  }
 
   private var area: PixelRect {
     PixelRect(x: 0, y: 0, width: window.size.width, height: window.size.height)

@@ -38,18 +38,13 @@ public final class PlayerWindow {
   private var thumbnails = ThumbnailLine()
   private var converters: [Int: PaneConverter] = [:]
   private var uploaded: [Int: PlayerScene.Frame] = [:]
-  private var shown: [DrawingCommand] = []
+  private var shown: PlayerScene?
   private var mustDraw = true
   private var waiting: [WindowEvent] = []
-  private var hasPointerMoved = false
-  /// The time of the last movement of the pointer; nil if the pointer left the window.
-  private var pointerTime: MediaTime?
   private var pointer: Point?
   private var shapeGesture = ShapeGesture()
   private var drawnShapes: [ViewShape] = []
-
-  /// The time for which the buttons stay visible after a movement of the pointer, in seconds.
-  private static let barDuration: Rational = 3
+  private var droppedFile: String?
 
   /// The marked position, from which the status line shows the time difference to the playhead; nil
   /// for no mark.
@@ -70,8 +65,8 @@ public final class PlayerWindow {
   }
   /// The buttons that appear when the pointer moves; each reports its key.
   package var buttons: [ViewButton] {
-    get { scene.buttons }
-    set { scene.buttons = newValue }
+    get { scene.bar.buttons }
+    set { scene.bar.buttons = newValue }
   }
   /// The keys that ``showsHelp`` shows.
   package var keyHelp: [KeyDescription] {
@@ -97,6 +92,12 @@ public final class PlayerWindow {
   package func takeShapes() -> [ViewShape] {
     defer { drawnShapes = [] }
     return drawnShapes
+  }
+
+  /// Returns the path of the last file that the user dropped since the last call; nil for none.
+  package func takeDroppedFile() -> String? {
+    defer { droppedFile = nil }
+    return droppedFile
   }
 
   /// The key that a click on an image reports; nil for none.
@@ -138,6 +139,7 @@ public final class PlayerWindow {
     scene = PlayerScene(
       size: window.size, panes: players.map { _ in PlayerScene.Pane() },
       timeline: TimelineContent(composition))
+    scene.density = Int(window.density.rounded())
     if let clip = Self.clipSize(players[0]), clip.height > 0 {
       scene.thumbnailAspect = Double(clip.width) / Double(clip.height)
     }
@@ -155,6 +157,16 @@ public final class PlayerWindow {
     return events.compactMap(handle)
   }
 
+  /// Performs a step of a script, as if the user did it; ``takeInput()`` then handles it.
+  ///
+  /// - Returns: False if the window does not have the control that the step names.
+  package func perform(_ step: ViewStep) -> Bool {
+    if step.needsControls { scene.bar.show() }
+    guard let events = step.events(in: scene.widgets) else { return false }
+    waiting += events
+    return true
+  }
+
   /// Adds an event, as if the window system had reported it.
   func post(_ event: WindowEvent) { waiting.append(event) }
 
@@ -162,13 +174,16 @@ public final class PlayerWindow {
     if endsHelp(event) { return nil }
     switch scene.handle(event) {
     case .pressed(let key): return .key(key)
-    case .handled: return nil
+    case .handled, .held, .changed, .selected: return nil
     case .none: break
     }
     switch event {
     case .key(let name): return .key(name)
+    case .keyUp: break
     case .closed: return .closed
-    case .dropped(let path): return .dropped(path)
+    case .dropped(let path):
+      droppedFile = path
+      return .dropped(path)
     case .exposed: mustDraw = true
     case .resized: resize()
     case .pressed, .moved, .released, .doubleClicked, .wheel:
@@ -176,13 +191,15 @@ public final class PlayerWindow {
         pointer = point
         // While the pointer draws, the buttons would cover the image. They appear from the time line.
         if !isMeasuring || scene.imagePoint(at: point) == nil {
-          (hasPointerMoved, scene.showsBar) = (true, true)
+          scene.bar.show()
         }
       }
       if isMeasuring, draws(event) { return nil }
       let actions = gesture.handle(event, scene.layout, duration: scene.timeline.duration)
       return actions.compactMap(perform).last
-    case .pointerLeft: (hasPointerMoved, pointerTime, pointer) = (false, nil, nil)
+    case .pointerLeft:
+      scene.bar.pointerLeft()
+      pointer = nil
     }
     return nil
   }
@@ -214,6 +231,22 @@ public final class PlayerWindow {
     }
   }
 
+  /// Whether the window stays as it is until the next input, or the next change by the program,
+  /// except that thumbnails may arrive.
+  package var isIdle: Bool {
+    let player = players[0]
+    return !mustDraw && waiting.isEmpty && isCurrent && scrub.target == nil
+      && !scene.bar.isHiding && [.paused, .ended].contains(player.state)
+  }
+
+  /// Waits until input arrives, but not longer than a number of milliseconds.
+  package func waitForInput(milliseconds: Int) {
+    if waiting.isEmpty { window.waitForEvent(milliseconds: milliseconds) }
+  }
+
+  /// The number of times the window was drawn and shown.
+  var presentCount: Int { window.presentCount }
+
   /// Performs the action of a gesture.
   ///
   /// - Returns: The input that the gesture stands for, or nil if the window has performed it.
@@ -241,7 +274,7 @@ public final class PlayerWindow {
   }
 
   private func resize() {
-    scene.size = window.size
+    (scene.size, scene.density) = (window.size, Int(window.density.rounded()))
     // Moving each image by zero pixels limits its position to the new size of its pane.
     for pane in scene.panes.indices { pan(x: 0, y: 0, pane: pane) }
     mustDraw = true
@@ -303,9 +336,9 @@ public final class PlayerWindow {
       scene.panes[pane].title = "\(name) · \(text)"
     }
     update(players[0].time(at: time), rate: rate)
-    updateBar(at: time)
+    scene.bar.update(at: time)
     try updateThumbnails()
-    window.present(scene.drawing, instead: &shown, if: &mustDraw)
+    window.present(scene, instead: &shown, if: &mustDraw, \.drawing)
   }
 
   private func show(_ frame: PlayerFrame?, in pane: Int) throws(MediaError) {
@@ -351,13 +384,6 @@ public final class PlayerWindow {
       let (x, y) = (Int(point.x.rounded(.down)), Int(point.y.rounded(.down)))
       scene.status = "pixel \(x),\(y) · \(scene.status)"
     }
-  }
-
-  /// Shows the buttons for a while after a movement of the pointer, and as long as they are in use.
-  private func updateBar(at time: MediaTime) {
-    if hasPointerMoved { (hasPointerMoved, pointerTime) = (false, time) }
-    let isRecent = pointerTime.map { time - $0 < Self.barDuration } ?? false
-    scene.showsBar = isRecent || scene.focus.isActive
   }
 
   private func updateThumbnails() throws(MediaError) {

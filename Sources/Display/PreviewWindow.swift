@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import OvercrankLibAV
 public import OvercrankMediaCore
+import OvercrankPlayback
 public import OvercrankPreview
 public import OvercrankRaster
 
@@ -19,8 +21,16 @@ public struct PreviewWindowContent: Hashable, Sendable {
   public var focusPoint: Point?
   /// Whether the image is hidden for a moment, to show that a photo is being taken.
   public var isBlinking = false
+  /// Controls over the lower edge of the image, and lists at its right edge, which stay visible.
+  public var controls: [ViewControl] = []
   /// The keys to show in a table over the image; empty for no table.
   package var keyHelp: [KeyDescription] = []
+  /// The buttons that appear when the pointer moves; each reports its key.
+  package var buttons: [ViewButton] = []
+  /// Figures over the image, in pixels of the window.
+  package var overlays: [ViewOverlay] = []
+  /// A ring in the upper right corner; nil for none.
+  package var gauge: ViewGauge?
 
   /// Creates the content of a window without an image.
   public init() {}
@@ -51,13 +61,18 @@ public final class PreviewWindow {
     case key(String)
     /// A click with the left button, in pixels of the window.
     case pressed(Point)
+    /// The number of wheel steps, positive if the wheel turns away from the user.
+    case wheel(Double)
+    /// The user operated a control of ``PreviewWindowContent/controls``, by its name.
+    case control(String, ViewControl.Event)
   }
 
   private let window: SDLWindow
   private var scene: PreviewScene
-  private var shown: [DrawingCommand] = []
+  private var shown: PreviewScene?
   private var mustDraw = true
   private var waiting: [WindowEvent] = []
+  private let clock: any HostClock
 
   /// The largest size of a new window, in pixels.
   private static let largest = VideoSize(width: 1_280, height: 720)
@@ -72,7 +87,13 @@ public final class PreviewWindow {
   /// The window has at most 1280x720 pixels.
   ///
   /// - Throws: `MediaError` with `.noDisplay`.
-  public init(title: String, width: Int, height: Int) throws(MediaError) {
+  public convenience init(title: String, width: Int, height: Int) throws(MediaError) {
+    try self.init(title: title, width: width, height: height, clock: MonotonicHostClock())
+  }
+
+  /// Opens a window that hides its buttons by a given clock.
+  init(title: String, width: Int, height: Int, clock: any HostClock) throws(MediaError) {
+    self.clock = clock
     let rect = PreviewGeometry(
       imageWidth: max(1, width), imageHeight: max(1, height),
       viewWidth: Double(min(max(1, width), Self.largest.width)),
@@ -81,7 +102,7 @@ public final class PreviewWindow {
     window = try SDLWindow(
       title: title,
       size: VideoSize(width: max(320, Int(rect.width)), height: max(180, Int(rect.height))))
-    scene = PreviewScene(size: window.size)
+    scene = PreviewScene(size: window.size, density: Int(window.density.rounded()))
   }
 
   /// The width of the window in pixels.
@@ -97,18 +118,54 @@ public final class PreviewWindow {
     let events = waiting + window.events()
     waiting = []
     for event in events {
+      switch scene.handle(event) {
+      case .pressed(let name):
+        let isControl = scene.content.controls.contains { $0.name == name }
+        input.append(isControl ? .control(name, .pressed) : .key(name))
+        continue
+      case .held(let name, let isHeld):
+        input.append(.control(name, isHeld ? .held : .released))
+        continue
+      case .changed(let name, let value):
+        input.append(.control(name, .changed(value)))
+        continue
+      case .selected(let name, let index):
+        input.append(.control(name, .selected(index)))
+        continue
+      case .handled: continue
+      case .none: break
+      }
       switch event {
       case .key(let name): input.append(.key(name))
       case .pressed(.left, let point): input.append(.pressed(point))
+      case .wheel(let steps, _): input.append(.wheel(steps))
       case .closed: return nil
       case .exposed: mustDraw = true
       case .resized:
-        scene.size = window.size
+        (scene.size, scene.density) = (window.size, Int(window.density.rounded()))
         mustDraw = true
-      case .pressed, .moved, .released, .doubleClicked, .pointerLeft, .dropped, .wheel: break
+      case .moved: scene.bar.show()
+      case .pointerLeft: scene.bar.pointerLeft()
+      case .pressed, .released, .doubleClicked, .dropped, .keyUp: break
       }
     }
     return input
+  }
+
+  /// The widgets of the last call of ``present(_:_:)``.
+  var widgets: Widget { scene.widgets }
+
+  /// The number of times the window was drawn and shown.
+  var presentCount: Int { window.presentCount }
+
+  /// Performs a step of a script, as if the user did it; ``takeInput()`` then handles it.
+  ///
+  /// - Returns: False if the window does not have the control that the step names.
+  package func perform(_ step: ViewStep) -> Bool {
+    if step.needsControls { scene.bar.show() }
+    guard let events = step.events(in: scene.widgets) else { return false }
+    waiting += events
+    return true
   }
 
   /// Adds an event, as if the window system had reported it.
@@ -117,7 +174,7 @@ public final class PreviewWindow {
   /// Sets the size of the window in pixels.
   public func resize(width: Int, height: Int) {
     window.resize(to: VideoSize(width: width, height: height))
-    scene.size = window.size
+    (scene.size, scene.density) = (window.size, Int(window.density.rounded()))
     mustDraw = true
   }
 
@@ -143,7 +200,9 @@ public final class PreviewWindow {
       mustDraw = true
     }
     scene.content = content
-    window.present(scene.drawing, instead: &shown, if: &mustDraw)
+    (scene.bar.buttons, scene.bar.controls) = (content.buttons, content.controls)
+    scene.bar.update(at: clock.now)
+    window.present(scene, instead: &shown, if: &mustDraw, \.drawing)
   }
 
   /// Draws the window again and returns its pixels in RGB.
@@ -165,12 +224,15 @@ public final class PreviewWindow {
 struct PreviewScene: Hashable {
   /// The size of the window.
   var size: VideoSize
+  /// The number of pixels per unit of length of a usual screen, by which texts are larger.
+  var density: Int
   /// The size of the last image that the window received, or nil before the first image.
   var image: VideoSize?
   var content = PreviewWindowContent()
+  var bar = ButtonBar()
 
   private var font: InstalledFont { .standard }
-  private static let scale = 2
+  private var scale: Int { 2 * density }
   private static let border = 6
   private static let histogramHeight = 64
   private static let meterHeight = 8
@@ -196,13 +258,81 @@ struct PreviewScene: Hashable {
         .fill(PixelRect(x: 0, y: 0, width: size.width, height: size.height), .background))
     }
     if let point = content.focusPoint { list += Self.frame(around: point) }
-    return list + panel + (widgets?.drawing(WidgetFocus()) ?? [])
+    list += content.overlays.flatMap(drawing) + (content.gauge.map(drawing) ?? [])
+    return list + panel + widgets.drawing(bar.focus)
   }
 
-  /// The table of keys; nil while it is not shown.
-  var widgets: Widget? {
-    Widget.help(
-      content.keyHelp, over: PixelRect(x: 0, y: 0, width: size.width, height: size.height))
+  private var whole: PixelRect { PixelRect(x: 0, y: 0, width: size.width, height: size.height) }
+
+  /// The widgets over the image.
+  var widgets: Widget {
+    let help = Widget.help(content.keyHelp, over: whole, density: density)
+    return Widget(
+      kind: .window, name: "window", area: whole,
+      children: bar.widgets(over: barArea, textScale: scale) + [help].compactMap { $0 })
+  }
+
+  /// The area over whose lower edge the buttons are shown.
+  private var barArea: PixelRect {
+    PixelRect(x: 0, y: 0, width: size.width, height: max(0, panelTop))
+  }
+
+  /// Handles an event for the buttons, which the table of keys covers.
+  mutating func handle(_ event: WindowEvent) -> WidgetFocus.Effect {
+    guard content.keyHelp.isEmpty else { return .none }
+    return bar.handle(event, over: barArea, textScale: scale)
+  }
+
+  /// Draws the outline of an object, and its text below it.
+  private func drawing(_ overlay: ViewOverlay) -> [DrawingCommand] {
+    let lines = DrawingCommand.lines(through: overlay.points, isClosed: overlay.isClosed)
+    let list = DrawingCommand.outlined(lines, clip: whole)
+    guard let lowest = overlay.points.max(by: { $0.y < $1.y }), !overlay.label.isEmpty,
+      let left = overlay.points.map(\.x).min()
+    else { return list }
+    let height = TextMask.capHeight + 12
+    let x = min(max(0, Int(left)), max(0, size.width - 80))
+    let y = min(max(0, Int(lowest.y) + 6), max(0, panelTop - height))
+    return list
+      + DrawingCommand.label(overlay.label, x: x, y: y, scale, within: size.width - x)
+  }
+
+  /// Draws a ring, with a disc in it when it is full, and its text to the left.
+  private func drawing(_ gauge: ViewGauge) -> [DrawingCommand] {
+    let (radius, margin, count) = (14.0, 12.0, 36)
+    let center = Point(x: Double(size.width) - radius - 2 * margin, y: radius + 2 * margin)
+    func point(_ step: Int) -> Point {
+      let angle = 2 * Double.pi * Double(step) / Double(count)
+      return Point(x: center.x + radius * sin(angle), y: center.y - radius * cos(angle))
+    }
+    let filled = Int((min(max(0, gauge.part), 1) * Double(count)).rounded(.down))
+    let points = (0...count).map(point)
+    let lines = DrawingCommand.lines(through: points, isClosed: false)
+    let text = InstalledFont.standard.width(of: gauge.label, scale: scale) + 12
+    let left = max(0, Int(center.x - radius - margin) - text)
+    let edge = Int(radius + margin)
+    var list: [DrawingCommand] = [
+      .fill(
+        PixelRect(
+          x: Int(center.x) - edge, y: Int(center.y) - edge, width: 2 * edge, height: 2 * edge),
+        .shade)
+    ]
+    list += DrawingCommand.outlined(Array(lines), clip: whole, .normalSpeed)
+    list += DrawingCommand.outlined(Array(lines.prefix(filled)), clip: whole, .text)
+    if gauge.part >= 1 {
+      for row in -8...8 {
+        let half = Int((64 - Double(row * row)).squareRoot())
+        list.append(
+          .fill(
+            PixelRect(
+              x: Int(center.x) - half, y: Int(center.y) + row, width: 2 * half + 1, height: 1),
+            .text))
+      }
+    }
+    return list
+      + DrawingCommand.label(
+        gauge.label, x: left, y: Int(center.y) - TextMask.capHeight - 6, scale,
+        within: size.width - left)
   }
 
   /// Draws the outline of a square around a point.
@@ -216,15 +346,19 @@ struct PreviewScene: Hashable {
     ].map { .fill($0, .loop) }
   }
 
+  /// The upper edge of the audio meters and the status text.
+  private var panelTop: Int {
+    size.height - TextMask.capHeight * scale - 2 * Self.border
+      - content.meters.count * (Self.meterHeight + 2)
+  }
+
   /// Draws the status text, the audio meters and the histogram, stacked from the window's lower
   /// edge upward.
   private var panel: [DrawingCommand] {
     var list: [DrawingCommand] = []
     let inner = max(0, size.width - 2 * Self.border)
-    let textHeight = TextMask.capHeight * Self.scale
-    var top = size.height - textHeight - 2 * Self.border
-    let textTop = top + Self.border
-    top -= content.meters.count * (Self.meterHeight + 2)
+    let textTop = size.height - TextMask.capHeight * scale - Self.border
+    let top = panelTop
     list.append(
       .fill(PixelRect(x: 0, y: top, width: size.width, height: size.height - top), .shade))
     for (channel, meter) in content.meters.enumerated() {
@@ -232,8 +366,8 @@ struct PreviewScene: Hashable {
     }
     list.append(
       .text(
-        font.fitting(content.status, width: inner, scale: Self.scale), x: Self.border,
-        y: textTop, scale: Self.scale, .text))
+        font.fitting(content.status, width: inner, scale: scale), x: Self.border,
+        y: textTop, scale: scale, .text))
     if let histogram = content.histogram {
       list += bars(histogram, y: top - Self.histogramHeight - Self.border, width: inner)
     }

@@ -26,6 +26,7 @@ final class SDLWindow {
   private let renderer: OpaquePointer
   private var textures: [DrawingCommand.Image: Texture] = [:]
   private var texts: TextTextures
+  private var drawnScenes = 0
 
   /// Throws if the process has no screen.
   ///
@@ -63,7 +64,7 @@ final class SDLWindow {
     guard
       let window = SDL_CreateWindow(
         title, centered, centered, Int32(clamping: size.width), Int32(clamping: size.height),
-        UInt32(SDL_WINDOW_RESIZABLE.rawValue))
+        UInt32(SDL_WINDOW_RESIZABLE.rawValue | SDL_WINDOW_ALLOW_HIGHDPI.rawValue))
     else {
       let reason = Self.lastError
       SDL_QuitSubSystem(UInt32(SDL_INIT_VIDEO))
@@ -104,15 +105,27 @@ final class SDLWindow {
     return VideoSize(width: Int(width), height: Int(height))
   }
 
+  /// The number of pixels per unit of SDL's window coordinates; above 1 on a screen with a high
+  /// density.
+  var density: Double {
+    var width = Int32(0)
+    SDL_GetWindowSize(window, &width, nil)
+    return width > 0 ? max(1, Double(size.width) / Double(width)) : 1
+  }
+
   /// Switches between full screen and a window.
   func toggleFullScreen() {
     let mode = UInt32(SDL_WINDOW_FULLSCREEN_DESKTOP.rawValue)
     SDL_SetWindowFullscreen(window, SDL_GetWindowFlags(window) & mode == mode ? 0 : mode)
   }
 
-  /// Sets the size of the window.
+  /// Sets the size of the window in pixels.
   func resize(to size: VideoSize) {
-    SDL_SetWindowSize(window, Int32(clamping: size.width), Int32(clamping: size.height))
+    let density = density
+    func units(_ pixels: Int) -> Int32 {
+      Int32(clamping: Int((Double(pixels) / density).rounded()))
+    }
+    SDL_SetWindowSize(window, units(size.width), units(size.height))
   }
 
   // MARK: Images
@@ -252,15 +265,22 @@ final class SDLWindow {
   /// Shows the drawn content on the screen.
   func present() { SDL_RenderPresent(renderer) }
 
-  /// Draws and shows a drawing instead of the shown one, if it is another one or must be drawn again.
-  func present(
-    _ drawing: [DrawingCommand], instead shown: inout [DrawingCommand], if mustDraw: inout Bool
+  /// Draws and shows a scene instead of the shown one, if it is another one or must be drawn again.
+  ///
+  /// The drawing is made only then.
+  func present<Scene: Equatable>(
+    _ scene: Scene, instead shown: inout Scene?, if mustDraw: inout Bool,
+    _ drawing: (Scene) -> [DrawingCommand]
   ) {
-    guard mustDraw || drawing != shown else { return }
-    draw(drawing)
+    guard mustDraw || scene != shown else { return }
+    draw(drawing(scene))
     present()
-    (shown, mustDraw) = (drawing, false)
+    drawnScenes += 1
+    (shown, mustDraw) = (scene, false)
   }
+
+  /// The number of scenes that were drawn and shown.
+  var presentCount: Int { drawnScenes }
 
   /// Reads the pixels of what was drawn since the last ``present()``.
   ///
@@ -321,18 +341,30 @@ extension SDLWindow {
   func events() -> [WindowEvent] {
     var events: [WindowEvent] = []
     var event = SDL_Event()
+    // SDL reports the pointer in window coordinates, and this type in pixels.
+    let density = density
+    func point(_ x: Int32, _ y: Int32) -> Point {
+      Point(x: Double(x) * density, y: Double(y) * density)
+    }
     while SDL_PollEvent(&event) != 0 {
-      if let known = Self.event(event) { events.append(known) }
+      if let known = Self.event(event, point) { events.append(known) }
       if event.type == SDL_MOUSEBUTTONUP.rawValue, Int32(event.button.button) == SDL_BUTTON_LEFT,
         event.button.clicks > 0, event.button.clicks % 2 == 0
       {
-        events.append(.doubleClicked(Self.point(event.button.x, event.button.y)))
+        events.append(.doubleClicked(point(event.button.x, event.button.y)))
       }
     }
     return events
   }
 
-  private static func event(_ event: SDL_Event) -> WindowEvent? {
+  /// Waits until an event arrives, but not longer than a number of milliseconds.
+  ///
+  /// The event stays for ``events()``.
+  func waitForEvent(milliseconds: Int) { SDL_WaitEventTimeout(nil, Int32(clamping: milliseconds)) }
+
+  private static func event(
+    _ event: SDL_Event, _ point: (_ x: Int32, _ y: Int32) -> Point
+  ) -> WindowEvent? {
     switch SDL_EventType(rawValue: event.type) {
     case SDL_QUIT: .closed
     case SDL_WINDOWEVENT:
@@ -348,6 +380,8 @@ extension SDLWindow {
     case SDL_TEXTINPUT: text(event.text)
     case SDL_DROPFILE: dropped(event.drop)
     case SDL_KEYDOWN: key(event.key.keysym)
+    case SDL_KEYUP where event.key.keysym.sym == SDL_Keycode(SDLK_RETURN.rawValue):
+      .keyUp("return")
     case SDL_MOUSEBUTTONDOWN:
       button(event.button.button).map { .pressed($0, point(event.button.x, event.button.y)) }
     case SDL_MOUSEBUTTONUP: button(event.button.button).map { .released($0) }
@@ -356,10 +390,6 @@ extension SDLWindow {
       .wheel(Double(event.wheel.preciseY), point(event.wheel.mouseX, event.wheel.mouseY))
     default: nil
     }
-  }
-
-  private static func point(_ x: Int32, _ y: Int32) -> Point {
-    Point(x: Double(x), y: Double(y))
   }
 
   private static func button(_ number: UInt8) -> WindowEvent.Button? {

@@ -314,6 +314,13 @@ public final class Player: Sendable {
     return try Player(following: self, timeline, distance: origin - ownOrigin)
   }
 
+  /// Lets a follower show its composition further ahead of the player that it follows.
+  ///
+  /// A player that follows none is not changed. See ``makeFollower(_:of:origin:besideOrigin:)``.
+  ///
+  /// - Parameter seconds: The time to add, in seconds; negative to fall behind.
+  public func shift(by seconds: Rational) { core.shift(by: seconds) }
+
   /// A frame of one of the player's assets.
   package struct FrameReference: Sendable {
     package let asset: Asset

@@ -16,12 +16,17 @@ final class PlayerCore: Sendable {
   let clock: any HostClock
   let events = EventHub<PlayerEvent>(capacity: 4_096)
   /// The player that another player follows.
-  struct Leader: Sendable {
+  final class Leader: Sendable {
     fileprivate let core: PlayerCore
     /// The follower's composition time minus the leader's, in seconds.
-    fileprivate let distance: Rational
+    private let distance: Mutex<Rational>
 
-    init(_ core: PlayerCore, distance: Rational) { (self.core, self.distance) = (core, distance) }
+    init(_ core: PlayerCore, distance: Rational) {
+      self.core = core
+      self.distance = Mutex(distance)
+    }
+
+    fileprivate func shift(by seconds: Rational) { distance.withLock { $0 = $0 + seconds } }
 
     /// The present state of the leader.
     fileprivate var state: PlayerModel.LeaderState {
@@ -29,7 +34,7 @@ final class PlayerCore: Sendable {
     }
 
     fileprivate func lead(_ model: inout PlayerModel, _ state: PlayerModel.LeaderState?) {
-      if let state { model.follow(state, shiftedBy: distance) }
+      if let state { model.follow(state, shiftedBy: distance.withLock { $0 }) }
     }
   }
 
@@ -44,6 +49,7 @@ final class PlayerCore: Sendable {
   private let synthesizes: Bool
   private let work = DispatchSemaphore(value: 0)
   private let synthesisWork = DispatchSemaphore(value: 0)
+  private let watchWork = DispatchSemaphore(value: 0)
   private let isClosed = Atomic<Bool>(false)
   private let threads = Mutex<[BlockingThread]>([])
 
@@ -74,6 +80,7 @@ final class PlayerCore: Sendable {
       if wakes {
         work.signal()
         if synthesizes { synthesisWork.signal() }
+        if sink == nil { watchWork.signal() }
       }
     }
     return try model.withLock { (model) throws(Failure) in
@@ -83,6 +90,12 @@ final class PlayerCore: Sendable {
       defer { for event in model.takeEvents() { events.send(event) } }
       return try body(&model, now)
     }
+  }
+
+  /// Moves the composition of a follower against that of its leader.
+  func shift(by seconds: Rational) {
+    leader?.shift(by: seconds)
+    perform { _, _ in }
   }
 
   // MARK: Threads
@@ -136,14 +149,23 @@ final class PlayerCore: Sendable {
     }
   }
 
-  /// Without an output, polls for the end of the composition.
+  /// Without an output, polls for the end of the composition while the position moves.
   private func watchUntilClosed() {
     while isOpen {
-      let next = MediaTime(exactly: clock.now.seconds + Rational(1, over: 100))
-      clock.sleep(until: next ?? clock.now)
-      watch()
+      while watchWork.wait(timeout: .now()) == .success {}
+      if (leader?.core ?? self).isStill {
+        // A command to the leader of a follower gives no signal here, so the wait is short.
+        _ = watchWork.wait(timeout: .now() + .milliseconds(100))
+      } else {
+        let next = MediaTime(exactly: clock.now.seconds + Rational(1, over: 100))
+        clock.sleep(until: next ?? clock.now)
+        watch()
+      }
     }
   }
+
+  /// Whether the position stays as it is until the next command.
+  private var isStill: Bool { model.withLock { [.paused, .ended].contains($0.state) } }
 
   private func renderUntilClosed() {
     while isOpen {

@@ -40,7 +40,7 @@ struct CodeRecognition: ObjectRecognition {
   }
 
   /// Returns the types with the given names; the name `codes` means all codes.
-  private static func types(_ names: [String]) -> [MetadataObjectType] {
+  fileprivate static func types(_ names: [String]) -> [MetadataObjectType] {
     var types: [MetadataObjectType] = []
     for name in names.isEmpty ? ["codes"] : names {
       switch name {
@@ -75,6 +75,10 @@ private struct SessionObjects: ObjectSearch {
   var offeredCount: Int64 { output.ledger.offered }
   var examinedCount: Int64 { output.ledger.examined }
   var searchedCount: Int64 { output.ledger.searched }
+
+  func setTypes(_ names: [String]) throws(MediaError) {
+    try output.setMetadataObjectTypes(names.isEmpty ? [] : CodeRecognition.types(names))
+  }
 }
 
 extension RecognizedObject {

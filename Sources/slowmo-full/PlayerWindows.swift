@@ -23,7 +23,6 @@ struct PlayerWindows: PlaybackWindowProvider {
     _ lines: [KeyDescription], until isOver: () -> Bool
   ) throws(MediaError) -> String? {
     let window = try FileDropWindow(title: "slowmo play", lines: lines)
-    let clock = MonotonicHostClock()
     while !isOver() {
       for input in window.takeInput() {
         switch input {
@@ -32,7 +31,8 @@ struct PlayerWindows: PlaybackWindowProvider {
         case .key: break
         }
       }
-      clock.sleep(until: MediaTime(exactly: clock.now + MediaTime(1, over: 60)) ?? clock.now)
+      // The wait is short, because a signal does not end it.
+      window.waitForInput(milliseconds: 100)
     }
     return nil
   }

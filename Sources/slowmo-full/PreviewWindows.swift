@@ -24,10 +24,12 @@ final class CameraWindow: PreviewView {
   var isReady: Bool { true }
 
   func takeInput() -> [PreviewInput]? {
-    window.takeInput()?.map { input in
+    window.takeInput()?.compactMap { input in
       switch input {
+      case .control: nil
       case .key(let name): .key(name)
       case .pressed(let point): .tap(point)
+      case .wheel(let steps): .wheel(steps)
       }
     }
   }
@@ -41,8 +43,13 @@ final class CameraWindow: PreviewView {
     shown.focusPoint = content.focusPoint
     shown.isBlinking = content.isBlinking
     shown.keyHelp = content.keyHelp
+    shown.buttons = content.buttons
+    shown.overlays = content.overlays
+    shown.gauge = content.gauge
     try window.present(content.isNewImage ? content.image : nil, shown)
   }
+
+  func perform(_ step: ViewStep) -> Bool { window.perform(step) }
 
   func pngData() throws(MediaError) -> [UInt8]? { try window.pngData() }
 }

@@ -121,6 +121,13 @@ struct PlayerWindowTests {
     stage.players[1].seek(to: .zero)
     try stage.refresh()
     #expect(try stage.number(pane: 1) == 179)
+    // The second clip is moved against the first one, and stays with it.
+    stage.players[1].shift(by: Rational(-2, over: 240))
+    try stage.refresh()
+    #expect(try stage.number(pane: 1) == 177)
+    stage.player.step(by: -1)
+    try stage.refresh()
+    #expect(try stage.number(pane: 1) == 176)
   }
 
   @Test func `A zoomed frame shows its pixels as squares`() throws {
@@ -291,6 +298,63 @@ struct PlayerWindowTests {
     ViewButton("space", "pause", "pause: space"), ViewButton(",", "step", "back: ,"),
     ViewButton("r", "reverse", "backward: r", isOn: true),
   ]
+
+  @Test func `An idle window builds and presents nothing`() throws {
+    let stage = try WindowStage([painted()])
+    stage.window.buttons = Self.buttons
+    _ = stage.window.takeInput()
+    try stage.refresh()
+    #expect(stage.window.isIdle)
+    let count = stage.window.presentCount
+    func wait(_ refreshes: Int) throws {
+      for _ in 0..<refreshes { try stage.advance(by: 16_666_667) }
+    }
+    try wait(200)
+    #expect(stage.window.presentCount == count)
+    // The buttons appear, and disappear after three seconds.
+    _ = try post(.moved(Point(x: 320, y: 100)), to: stage)
+    #expect(!stage.window.isIdle)
+    try wait(200)
+    #expect(stage.window.isIdle && stage.window.presentCount == count + 2)
+    try stage.player.setRate(1)
+    try wait(2)
+    #expect(!stage.window.isIdle && stage.window.presentCount > count + 2)
+  }
+
+  @Test func `A dropped file is reported once`() throws {
+    let stage = try WindowStage([painted(24)])
+    stage.window.post(.dropped("/other.mov"))
+    #expect(stage.window.takeInput().contains(.dropped("/other.mov")))
+    #expect(stage.window.takeDroppedFile() == "/other.mov")
+    #expect(stage.window.takeDroppedFile() == nil)
+  }
+
+  @Test func `Steps of a script act as the pointer does`() throws {
+    let stage = try WindowStage([painted()])
+    stage.window.buttons = Self.buttons
+    stage.window.clickKey = "space"
+    _ = stage.window.takeInput()
+    try stage.refresh()
+    func input(_ step: ViewStep) throws -> [WindowInput] {
+      #expect(stage.window.perform(step))
+      let input = stage.window.takeInput()
+      try stage.refresh()
+      return input
+    }
+    #expect(try input(.click(.control("pause"))) == [.key("space")])
+    #expect(try input(.click(.control(","))) == [.key(",")])
+    #expect(try input(.click(.point(Point(x: 0.5, y: 0.1)))) == [.key("space")])
+    #expect(try input(.key("m")) == [.key("m")])
+    #expect(!stage.window.perform(.click(.control("nothing"))))
+    let line = stage.window.scene.layout.timeline
+    let y = (Double(line.y) + 2) / Double(stage.window.scene.size.height)
+    _ = try input(
+      .drag(.point(Point(x: 0.2, y: y)), to: .point(Point(x: 0.5, y: y)), isRight: false))
+    try stage.refresh()
+    #expect(try stage.number() == 120)
+    _ = try input(.wheel(4, .point(Point(x: 0.5, y: 0.3))))
+    #expect(stage.window.scene.panes[0].viewport != ImageViewport())
+  }
 
   @Test func `Buttons appear with the pointer and report their keys`() throws {
     let stage = try WindowStage([painted()])

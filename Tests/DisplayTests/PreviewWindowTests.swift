@@ -114,6 +114,110 @@ extension PlayerWindowTests {
       #expect(try window.pngData().starts(with: [0x89, 0x50]))
     }
 
+    private func window(_ clock: VirtualClock) throws -> PreviewWindow {
+      SDL_SetHint(SDL_HINT_VIDEODRIVER, "dummy")
+      let window = try PreviewWindow(title: "preview", width: 640, height: 480, clock: clock)
+      _ = window.takeInput()
+      return window
+    }
+
+    @Test func `Buttons of the preview report their keys and hide`() throws {
+      let clock = VirtualClock()
+      let window = try window(clock)
+      var content = PreviewWindowContent()
+      content.imageRect = Rect(x: 0, y: 0, width: 640, height: 480)
+      content.buttons = [
+        ViewButton("t", "torch", "switch the torch: t", isOn: false),
+        ViewButton("q", "quit", "quit: q"),
+      ]
+      try window.present(try image(width: 640, height: 480), content)
+      #expect(window.widgets.find("bar") == nil)
+      window.post(.moved(Point(x: 10, y: 10)))
+      #expect(window.takeInput() == [])
+      try window.present(nil, content)
+      let button = try #require(window.widgets.find("t")).area.middle
+      window.post(.moved(button))
+      window.post(.pressed(.left, button))
+      window.post(.released(.left))
+      window.post(.wheel(2, Point(x: 10, y: 10)))
+      window.post(.pointerLeft)
+      #expect(window.takeInput() == [.key("t"), .wheel(2)])
+      try window.present(nil, content)
+      #expect(window.widgets.find("bar") == nil)
+      // The keyboard presses the same button.
+      for key in ["tab", "tab", "return"] { window.post(.key(key)) }
+      #expect(window.takeInput() == [.key("q")])
+      // The table of keys covers the buttons.
+      content.keyHelp = [KeyDescription("q", "quit")]
+      try window.present(nil, content)
+      window.post(.pressed(.left, button))
+      #expect(window.takeInput() == [.pressed(button)])
+      let count = window.presentCount
+      for _ in 0..<10 { try window.present(nil, content) }
+      #expect(window.presentCount == count)
+    }
+
+    @Test func `Controls stay visible and report to the program`() throws {
+      let window = try window(VirtualClock())
+      var content = PreviewWindowContent()
+      content.controls = [
+        ViewControl("record", "Record", .toggle(isOn: false)),
+        ViewControl("zoom", "Zoom", .slider(value: 0.25)),
+        ViewControl("in", "+", .hold),
+        ViewControl("camera", "Camera", .list(["front", "back"], selected: 0)),
+      ]
+      try window.present(try image(width: 640, height: 480), content)
+      func input(_ step: ViewStep) -> [PreviewWindow.Input]? {
+        window.perform(step) ? window.takeInput() : nil
+      }
+      #expect(input(.click(.control("Record"))) == [.control("record", .pressed)])
+      #expect(
+        input(.click(.control("camera 1"))) == [.control("camera", .selected(1))])
+      #expect(input(.hold(.control("in"))) == [.control("in", .held)])
+      #expect(input(.release) == [.control("in", .released)])
+      let track = try #require(window.widgets.find("zoom")).track
+      window.post(.pressed(.left, track.middle))
+      window.post(.released(.left))
+      window.post(.pointerLeft)
+      #expect(window.takeInput() == [.control("zoom", .changed(0.5))])
+      // The value shows as the position of the knob.
+      let knob = Point(x: Double(track.x + track.width / 4), y: track.middle.y)
+      #expect(try color(window.pixels(), knob).allSatisfy { $0 > 200 })
+    }
+
+    @Test(arguments: [0, 128, 255] as [UInt8])
+    func `An outline is visible on an image of any brightness`(gray: UInt8) throws {
+      let window = try window(VirtualClock())
+      let pool = try PixelBufferPool(format: .bgra, width: 64, height: 48)
+      var image = try pool.makePixelBuffer()
+      image.withUnsafeMutableBytes(ofPlane: 0) { bytes in
+        for offset in bytes.indices { bytes[offset] = offset % 4 == 3 ? 255 : gray }
+      }
+      var content = PreviewWindowContent()
+      content.imageRect = Rect(x: 0, y: 0, width: 640, height: 480)
+      let corners = [(100.0, 100.0), (300, 100), (300, 250), (100, 250)]
+      content.overlays = [
+        ViewOverlay(
+          corners.map { Point(x: $0.0, y: $0.1) }, isClosed: true, label: "face 3")
+      ]
+      content.gauge = ViewGauge(part: 0.5, label: "pre-roll")
+      try window.present(image, content)
+      let pixels = try window.pixels()
+      // The line through the left side has a dark and a bright pixel, apart in luma by half of the
+      // range.
+      for x in [100, 300] {
+        let row = try (x - 4...x + 4).map { column in
+          try color(pixels, Point(x: Double(column), y: 180)).map(Int.init).reduce(0, +) / 3
+        }
+        #expect((row.max() ?? 0) - (row.min() ?? 0) >= 100, "\(row)")
+      }
+      #expect(try color(pixels, Point(x: 200, y: 180)) == [gray, gray, gray])
+      // The right half of the ring is filled.
+      let (right, left) = (Point(x: 616, y: 38), Point(x: 588, y: 38))
+      #expect(try color(pixels, right).allSatisfy { $0 > 200 })
+      #expect(try color(pixels, left).allSatisfy { $0 < 120 })
+    }
+
     @Test func `The preview window reports keys and clicks and closing`() throws {
       let window = try window(640, 480)
       window.post(.key("p"))

@@ -48,6 +48,23 @@ struct TriggerQueueTests {
     }
   }
 
+  @Test func `Triggers before the arming time are ignored`() {
+    var settings = TriggerSettings(
+      preDuration: MediaTime(microseconds: 100), postDuration: MediaTime(microseconds: 100))
+    settings.armsWhenFull = true
+    var queue = TriggerQueue()
+    queue.begin(settings)
+    queue.append(trigger(900))
+    #expect(queue.take().isEmpty && queue.ignoredCount == 1)
+    queue.arm(atMicroseconds: 1_000)
+    // An audio trigger is reported late.
+    queue.append(trigger(999))
+    // The ignored triggers begin no quiet period.
+    queue.append(trigger(1_000))
+    queue.append(trigger(1_100))
+    #expect(queue.take().map(\.microseconds) == [1_000] && queue.ignoredCount == 3)
+  }
+
   @Test func `The default quiet period between triggers is a clip length`() {
     var queue = TriggerQueue()
     // The quiet period is unknown before the capture begins.

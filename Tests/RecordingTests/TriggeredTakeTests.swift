@@ -54,7 +54,7 @@ struct TriggeredTakeTests {
     let pusher = try BlockingThread { ring.push() }
     defer { pusher.join() }
     return take.write(
-      from: ring.queue, end: { CaptureEnd(stopReason: .duration) },
+      from: ring.queue, end: { CaptureEnd(stopReason: .duration) }, arm: { _ in },
       takeTriggers: { (ring.takeTriggers(), nil) }, notify: notify)
   }
 
@@ -225,6 +225,39 @@ struct TriggeredTakeTests {
         CaptureTrigger(source: .call, microseconds: camera.base + $0)
       })
     return (try run(take, ring), take.control.requestedStop)
+  }
+
+  @Test func `A capture is armed once the ring holds the pre-roll`() throws {
+    var random = SeededGenerator(seed: 3)
+    let camera = try ScriptedCamera(120)
+    let scratch = try Scratch()
+    var settings = TriggerSettings(
+      preDuration: MediaTime(microseconds: 500_000), postDuration: MediaTime(microseconds: 50_000))
+    (settings.repeats, settings.armsWhenFull) = (true, true)
+    let take = try take(camera, settings, in: scratch) {
+      $0.limit = CaptureLimit(duration: MediaTime(seconds: 1))
+    }
+    let queue = try take.makeRing()
+    let ring = ScriptedRing(
+      queue, try frames(400, camera, &random), of: try camera.images([7]), triggers: [])
+    var armed: [Int64] = []
+    var history: [(time: MediaTime, isFull: Bool)] = []
+    let pusher = try BlockingThread { ring.push() }
+    defer { pusher.join() }
+    _ = take.write(
+      from: ring.queue, end: { CaptureEnd(stopReason: .duration) }, arm: { armed.append($0) },
+      takeTriggers: { (ring.takeTriggers(), nil) },
+      notify: { event in
+        if case .preRoll(let time, let isFull) = event { history.append((time, isFull)) }
+      })
+    let time = try #require(armed.first)
+    #expect(armed.count == 1 && time >= camera.base + 500_000)
+    #expect(history.last?.time == MediaTime(microseconds: 500_000))
+    #expect(history.map(\.isFull).filter { $0 } == [true] && history.last?.isFull == true)
+    #expect(
+      history.count <= 51 && zip(history, history.dropFirst()).allSatisfy { $0.time < $1.time })
+    // The duration limit counts from the arming.
+    #expect(take.control.requestedStop == .duration)
   }
 
   @Test func `Refuses and counts triggers beyond 16 concurrent clips`() throws {

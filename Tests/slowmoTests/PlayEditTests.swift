@@ -70,6 +70,7 @@ struct PlayEditTests {
     // The file was read, and replaced as a whole.
     let written = try String(contentsOfFile: scratch.file("marks.json"), encoding: .utf8)
     #expect(written != Self.annotations && written.contains("\"frame_index\" : 48"))
+    #expect(try await DocumentTests().misfit(written, verb: "annotations", scratch) == nil)
     let measured = try await document("measure", take, "--annotations", "marks.json")
     let found = try #require(measured["measurements"] as? [[String: Any]])
     #expect(found.count == 1)

@@ -87,6 +87,36 @@ struct PlayWindowTests {
     #expect(finished.status == 0, "\(finished.errors)\(finished.output)")
   }
 
+  @Test func `A script clicks buttons and drags in the window of play`() async throws {
+    let keys = """
+      0 space
+      0.1 home
+      wait idle
+      click step >
+      wait idle
+      move 0.5,0.5
+      frames 2
+      png bar.png
+      click range start
+      drag 0.02,0.9 0.5,0.9
+      wait idle
+      click range end
+      click measure
+      drag 0.2,0.2 0.4,0.2
+      frames 2
+      png measure.png
+      """
+    let finished = try await pressed(keys)
+    try #require(finished.status == 0, "\(finished.errors)\(finished.output)")
+    #expect(try events(finished, "key") == ["space", "home", ".", "i", "o", "d"])
+    #expect(try events(finished, "screenshot") == ["bar.png", "measure.png"])
+    let images = try ["bar.png", "measure.png"].map { try bytes(of: scratch.file($0)) }
+    #expect(images[0] != images[1])
+    for line in ["wait for", "frames 0", "click nothing here", "0.5 png", "drag 1,1"] {
+      #expect(try await pressed(line).status == 65, "\(line)")
+    }
+  }
+
   @Test func `The window shows the keys over the image`() async throws {
     let keys = "0 space\n0 home\n0.1 ctrl+s\n0.2 ?\n0.2 ctrl+s\n0.3 f1\n0.3 ctrl+s\n"
     let finished = try await pressed(keys)
@@ -94,6 +124,48 @@ struct PlayWindowTests {
     let images = try (1...3).map { try bytes(of: scratch.file("plain-shot000\($0).png")) }
     #expect(images[0] != images[1])
     #expect(images[0] == images[2])
+  }
+
+  private static let hasWeston = ["weston", "Xvfb"].allSatisfy {
+    FileManager.default.isExecutableFile(atPath: "/usr/bin/\($0)")
+  }
+
+  /// SDL 2.26 crashes on a compositor without input devices, such as weston's headless backend. So
+  /// weston runs in a virtual X11 screen, which has them.
+  @Test(
+    .enabled(if: hasWeston, "weston or Xvfb is not installed"),
+    arguments: [("software", 1), ("opengl", 2)])
+  func `The window is sharp on Wayland at any density`(renderer: String, density: Int) async throws
+  {
+    let take = try await Takes.plain()
+    _ = try scratch.write(
+      Array("0 space\n0.1 home\nwait idle\npng window.png\n".utf8), as: "keys.txt")
+    let finished = try await bash(
+      """
+      chmod 700 .
+      Xvfb -displayfd 3 -screen 0 1400x1000x24 3>display 2>/dev/null &
+      screen=$!
+      await '[ -s display ]' $screen
+      export XDG_RUNTIME_DIR=$PWD
+      DISPLAY=:$(cat display) weston --backend=x11-backend.so --socket=wayland --no-config \
+        --idle-time=0 --width=1300 --height=900 --use-pixman --scale=\(density) 2>weston.log &
+      compositor=$!
+      await '[ -S wayland ]' $compositor
+      env -u DISPLAY WAYLAND_DISPLAY=wayland SDL_VIDEODRIVER=wayland SDL_RENDER_DRIVER=\(renderer) \
+        "$1" play '\(take)' --window --script keys.txt --audio none >out 2>errors
+      status=$?
+      kill $compositor $screen
+      wait
+      cat errors >&2
+      exit $status
+      """, in: scratch.path)
+    try #require(finished.status == 0, "\(finished.errors)")
+    let (width, height) = (640 * density, (480 + 98) * density)
+    let window = try bytes(of: scratch.file("window.png")).withUnsafeBytes {
+      try DecodedImage(
+        decoding: $0, codec: "png", width: width, height: height, bytesPerPixel: 3)
+    }
+    #expect(window.bytes.contains { $0 > 200 })
   }
 
   @Test func `The command play shows two clips side by side`() async throws {

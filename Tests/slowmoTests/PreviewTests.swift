@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Foundation
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
+import OvercrankPreview
 import OvercrankRaster
+import OvercrankRecording
 import TestSupport
 import Testing
 
@@ -156,6 +159,131 @@ struct PreviewTests {
     let sum = after.adding(before.replaced)
     #expect(sum.offered == 15 && sum.delivered == 10 && sum.waiting == 1)
     #expect(sum.dropped == [.frameWasLate: 3, .corrupt: 1] && sum.isBalanced)
+  }
+
+  /// A view that returns scripted inputs, and then is closed.
+  private final class ScriptedView: PreviewView {
+    let (width, height, isReady) = (320, 240, true)
+    private var inputs: [[PreviewInput]]
+    /// Whether the next input waits, by the content on screen.
+    private let waits: (PreviewContent) -> Bool
+    private(set) var contents: [PreviewContent] = []
+
+    init(_ inputs: [[PreviewInput]], while waits: @escaping (PreviewContent) -> Bool) {
+      (self.inputs, self.waits) = (inputs, waits)
+    }
+
+    func takeInput() -> [PreviewInput]? {
+      guard let last = contents.last, !waits(last) else { return [] }
+      contents = []
+      return inputs.isEmpty ? nil : inputs.removeFirst()
+    }
+
+    func present(_ content: PreviewContent) { contents.append(content) }
+    func perform(_ step: ViewStep) -> Bool { false }
+    func pngData() -> [UInt8]? { nil }
+  }
+
+  private struct ScriptedWindows: PreviewWindowProvider {
+    nonisolated(unsafe) let view: ScriptedView
+    func checkDisplay() {}
+    func open(title: String, width: Int, height: Int) -> any PreviewView { view }
+  }
+
+  @Test func `The preview zooms and rotates and says what it cannot do`() throws {
+    let device = try CaptureDevice.named("synthetic:320x240@60")
+    let input = try DeviceInput(device: device, format: try device.format(matching: .any))
+    let session = CaptureSession(input)
+    let source = try PreviewSource(
+      session, delay: .zero, speed: .normal, isMirrored: false, gravity: .resizeAspect)
+    var wanted = ["", "zoom 2.00", "zoom 1.00", "rotated by 90", "torch", "slowmo-full", "clips"]
+    var seen: [PreviewContent] = []
+    let keys = ["", "+", "0", "r", "t", "f", "space"]
+    var inputs: [[PreviewInput]] = [[.wheel(4)]]
+    inputs += keys.dropFirst(2).map { [.key($0)] }
+    let view = ScriptedView(inputs) { content in
+      if wanted.isEmpty { return false }
+      guard content.image != nil, wanted[0].isEmpty || content.status.contains(wanted[0]) else {
+        return true
+      }
+      seen.append(content)
+      wanted.removeFirst()
+      return false
+    }
+    try session.startRunning()
+    defer { session.stopRunning() }
+    try PreviewRun(
+      source, in: session, of: input, view: view, settings: PreviewRun.Settings()
+    ).show()
+    #expect(wanted.isEmpty, "\(wanted)")
+    #expect(input.videoZoomFactor == 1)
+    let rotated = try #require(seen.last)
+    #expect(rotated.imageRect.width < rotated.imageRect.height)
+    #expect(rotated.buttons.contains { $0.key == "t" && $0.isOn == false })
+    #expect(!rotated.buttons.contains { $0.key == "space" })
+  }
+
+  @Test func `A closed window ends a triggered recording in true words`() throws {
+    let device = try CaptureDevice.named("synthetic:320x240@60")
+    let input = try DeviceInput(device: device, format: try device.format(matching: .any))
+    let session = CaptureSession(input)
+    let movie = try MovieFileOutput(
+      session: session, settings: RecordingSettings(path: scratch.file("clip.mov")))
+    var triggers = try TriggerOptions.parse([
+      "--trigger", "key", "--pre", "300ms", "--arm-when-full",
+    ])
+    triggers.post = .zero
+    var labels: [String] = []
+    let view = ScriptedView([]) { content in
+      if let label = content.gauge?.label { labels.append(label) }
+      return content.gauge?.part != 1
+    }
+    let window = try RecordPreview(
+      movie, in: session, of: input, ScriptedWindows(view: view), triggers: triggers)
+    let report = try window.show {
+      try movie.record(on: triggers.settings()) { event in
+        if case .preRoll(let time, let isFull) = event { window.notePreRoll(time, isFull: isFull) }
+      }
+    }
+    #expect(window.wasClosed && report.triggerCount == 0)
+    #expect(labels.first?.hasPrefix("not armed: pre-roll ") == true, "\(labels)")
+    #expect(labels.last == "ready: the pre-roll is full")
+    let command = try RecordCommand.parse(["synthetic", "-o", "clip.mov", "--trigger", "key"])
+    let problem = try #require(command.problem(report, windowWasClosed: true))
+    #expect(problem.status == .gaveUpWaiting && problem.code == "no_trigger")
+    #expect(problem.message.contains("the window was closed before a trigger arrived"))
+  }
+
+  @Test func `A button in the window of a recording triggers a clip`() async throws {
+    _ = try scratch.write(Array("frames 3\nclick trigger\nframes 60\n".utf8), as: "keys.txt")
+    let finished = try await windowed(
+      "record", "synthetic:320x240@60", "-o", "clip.mov", "--pre", "50ms", "--post", "200ms",
+      "--trigger", "key", "--preview", "--script", "keys.txt", "--json")
+    try #require(finished.status == 0, "\(finished.errors)\(finished.output)")
+    let mark = try #require(try finished.document()["trigger"] as? [String: Any])
+    #expect(mark["source"] as? String == "key")
+    _ = try scratch.write(Array("frames 10\n".utf8), as: "keys.txt")
+    let closed = try await windowed(
+      "record", "synthetic:320x240@60", "-o", "all.mov", "--preview", "--script", "keys.txt",
+      "--json")
+    #expect(closed.status == 0, "\(closed.errors)")
+    #expect(try closed.document()["stopped_by"] as? String == "stopped")
+    #expect(closed.errors.contains("the script ended, so the recording ended"), "\(closed.errors)")
+    let alone = try await windowed("record", "synthetic", "-o", "a.mov", "--script", "keys.txt")
+    #expect(alone.status == 64 && alone.errors.contains("--script needs --preview"))
+  }
+
+  @Test func `A script clicks a button of the preview`() async throws {
+    let keys = "click mirror\nframes 3\npng mirrored.png\nclick m\nclick quit\nframes 1000000\n"
+    _ = try scratch.write(Array(keys.utf8), as: "keys.txt")
+    let finished = try await windowed(
+      "preview", "synthetic:320x240@60", "--script", "keys.txt", "--json")
+    try #require(finished.status == 0, "\(finished.errors)\(finished.output)")
+    #expect(try events(finished, "key") == ["m", "m", "q"])
+    #expect(try events(finished, "screenshot") == ["mirrored.png"])
+    _ = try scratch.write(Array("click nothing\n".utf8), as: "keys.txt")
+    let refused = try await windowed("preview", "synthetic:320x240@60", "--script", "keys.txt")
+    #expect(refused.status == 65 && refused.errors.contains("does not have the control"))
   }
 
   @Test func `A recording with a preview window stores all frames`() async throws {

@@ -115,6 +115,31 @@ import Testing
     #expect(around.output.split(separator: "\n").count == 9, "\(around.errors)")
   }
 
+  @Test func `Triggers before the memory is full are ignored if requested`() async throws {
+    let scratch = try Scratch()
+    // The camera clicks in its first frame and at each whole second.
+    func record(_ limit: String) async throws -> Finished {
+      try await slowmo(
+        "record", "synthetic:320x240@240", "-o", scratch.file("\(limit).mov"), "--pre", "400ms",
+        "--post", "50ms", "--trigger", "audio:-12dBFS", "--quiet-period", "500ms",
+        "--arm-when-full", "-t", limit, "--json")
+    }
+    let finished = try await record("2")
+    #expect(finished.status == 0, "\(finished.errors)")
+    let report = try finished.document()
+    #expect(report["ignored_triggers"] as? Int == 1)
+    let mark = try #require(report["trigger"] as? [String: Any])
+    #expect(try #require(mark["at_ns"] as? Int) >= 390_000_000)
+    #expect(finished.errors.contains("armed: memory holds 0.4 s"), "\(finished.errors)")
+    // The duration counts from the arming at 0.4 s, and ends before the click at 1 s.
+    let none = try await record("0.3")
+    #expect(none.status == 75)
+    #expect((try none.document()["error"] as? [String: Any])?["code"] as? String == "no_trigger")
+    let alone = try await slowmo(
+      "record", "synthetic", "-o", scratch.file("a.mov"), "--arm-when-full", "-t", "1")
+    #expect(alone.status == 64 && alone.errors.contains("--arm-when-full needs a --trigger"))
+  }
+
   @Test func `A preset without a time needs exactly one trigger`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()

@@ -32,6 +32,8 @@ struct PlayerScene: Hashable, Sendable {
   }
 
   var size: VideoSize
+  /// The number of pixels per unit of length of a usual screen, by which texts are larger.
+  var density = 1
   var panes: [Pane]
   var timeline: TimelineContent
   /// The composition time of the playhead.
@@ -46,12 +48,9 @@ struct PlayerScene: Hashable, Sendable {
   var isPlaying = false
   /// The shapes on the first image.
   var shapes: [ViewShape] = []
-  var buttons: [ViewButton] = []
-  /// Whether the bar with the buttons is visible.
-  var showsBar = false
+  var bar = ButtonBar()
   var keyHelp: [KeyDescription] = []
   var showsHelp = false
-  var focus = WidgetFocus()
   /// The text of the status line.
   var status = ""
   /// A text that the status line shows for a moment; empty for no text.
@@ -63,7 +62,7 @@ struct PlayerScene: Hashable, Sendable {
 
   private var font: InstalledFont { .standard }
 
-  var layout: WindowLayout { WindowLayout(size, paneCount: panes.count) }
+  var layout: WindowLayout { WindowLayout(size, paneCount: panes.count, density: density) }
 
   /// The widgets over the images and the time line.
   var widgets: Widget {
@@ -73,29 +72,24 @@ struct PlayerScene: Hashable, Sendable {
     if !layout.panel.isEmpty, timeline.duration > .zero {
       children.append(
         Widget(
-          kind: .slider(value: (position / timeline.duration).doubleValue), name: "time line",
+          kind: .timeLine(value: (position / timeline.duration).doubleValue), name: "time line",
           area: layout.scrubArea))
     }
-    if showsBar {
-      let area = PixelRect(x: 0, y: 0, width: size.width, height: layout.panes[0].bottom)
-      if let bar = Widget.bar(buttons, over: area, textScale: layout.textScale) {
-        children.append(bar)
-        if let hint = bar.hintLabel(of: focus.hinted, within: area) { children.append(hint) }
-      }
+    children += bar.widgets(over: barArea, textScale: layout.textScale)
+    if showsHelp, let help = Widget.help(keyHelp, over: whole, density: density) {
+      children.append(help)
     }
-    if showsHelp, let help = Widget.help(keyHelp, over: whole) { children.append(help) }
     return Widget(kind: .window, name: "window", area: whole, children: children)
+  }
+
+  /// The area over whose lower edge the buttons are shown.
+  private var barArea: PixelRect {
+    PixelRect(x: 0, y: 0, width: size.width, height: layout.panes[0].bottom)
   }
 
   /// Handles an event for the buttons.
   mutating func handle(_ event: WindowEvent) -> WidgetFocus.Effect {
-    // The keyboard reaches buttons that are not visible yet.
-    if [.key("tab"), .key("shift+tab")].contains(event) { showsBar = true }
-    guard let bar = widgets.find("bar") else {
-      focus = WidgetFocus()
-      return .none
-    }
-    return focus.handle(event, in: bar)
+    bar.handle(event, over: barArea, textScale: layout.textScale)
   }
 
   /// The commands that draw the window, from back to front.
@@ -113,7 +107,7 @@ struct PlayerScene: Hashable, Sendable {
       list += overlayDrawing(layout)
       list += statusDrawing(layout)
     }
-    return list + widgets.drawing(focus)
+    return list + widgets.drawing(bar.focus)
   }
 
   private func paneDrawing(_ index: Int, _ layout: WindowLayout) -> [DrawingCommand] {
@@ -131,7 +125,8 @@ struct PlayerScene: Hashable, Sendable {
     let bottom = area.bottom - 24 - TextMask.capHeight * layout.textScale
     guard !pane.title.isEmpty, bottom >= area.y else { return list }
     return list
-      + label(pane.title, x: area.x + 12, y: bottom, layout.textScale, within: area.width - 24)
+      + DrawingCommand.label(
+        pane.title, x: area.x + 12, y: bottom, layout.textScale, within: area.width - 24)
   }
 
   /// Returns the point of the first image at a point of the window, or nil outside the image.
@@ -144,7 +139,6 @@ struct PlayerScene: Hashable, Sendable {
     return found
   }
 
-  /// Draws a shape in a bright color with a dark edge, which is visible on any image.
   private func shapeDrawing(_ shape: ViewShape, _ layout: WindowLayout) -> [DrawingCommand] {
     let pane = layout.panes[0]
     guard let image = panes[0].frame?.size else { return [] }
@@ -160,29 +154,14 @@ struct PlayerScene: Hashable, Sendable {
       let (first, last) = (points[0], points[1])
       points = [first, Point(x: last.x, y: first.y), last, Point(x: first.x, y: last.y), first]
     }
-    lines += zip(points, points.dropFirst()).map { ($0, $1) }
-    let drawn = [(5, Color.overlay), (2, Color.range)].flatMap { width, color in
-      lines.map { DrawingCommand.line($0.0, $0.1, width: width, clip: pane, color) }
-    }
+    lines += DrawingCommand.lines(through: points, isClosed: false)
+    let drawn = DrawingCommand.outlined(lines, clip: pane)
     guard pane.contains(end), !shape.label.isEmpty else { return drawn }
     let width = font.width(of: shape.label, scale: layout.textScale) + 12
     let x = max(pane.x, min(Int(end.x) + 10, pane.right - width))
     let y = min(max(pane.y, Int(end.y) - 10), pane.bottom - 26)
-    return drawn + label(shape.label, x: x, y: y, layout.textScale, within: pane.right - x)
-  }
-
-  /// Draws text on a shaded background, so that it can be read on any image.
-  private func label(
-    _ text: String, x: Int, y: Int, _ scale: Int, within width: Int
-  ) -> [DrawingCommand] {
-    // Text that is too wide for the available width at the given scale is drawn at scale 1.
-    let scale = font.width(of: text, scale: scale) + 12 <= width ? scale : 1
-    let shown = font.fitting(text, width: width - 12, scale: scale)
-    guard !shown.isEmpty else { return [] }
-    let area = PixelRect(
-      x: x, y: y, width: font.width(of: shown, scale: scale) + 12,
-      height: TextMask.capHeight * scale + 12)
-    return [.fill(area, .shade), .text(shown, x: x + 6, y: y + 6, scale: scale, .text)]
+    return drawn
+      + DrawingCommand.label(shape.label, x: x, y: y, layout.textScale, within: pane.right - x)
   }
 
   // MARK: Time line

@@ -37,8 +37,14 @@ struct WindowLayout: Hashable, Sendable {
   /// The space between two panes, in pixels.
   static let gap = 4
 
-  init(_ size: VideoSize, paneCount: Int) {
-    textScale = size.width >= 700 ? 2 : 1
+  /// Divides a window.
+  ///
+  /// - Parameters:
+  ///   - size: The size of the window in pixels.
+  ///   - paneCount: The number of panes.
+  ///   - density: The number of pixels per unit of length of a usual screen.
+  init(_ size: VideoSize, paneCount: Int, density: Int = 1) {
+    textScale = (size.width >= 700 * density ? 2 : 1) * density
     let bandHeight = TextMask.capHeight * textScale + 8
     let statusHeight = TextMask.capHeight * textScale + 16
     let hasPanel = size.height >= 140

@@ -41,6 +41,8 @@ struct PlayerModel: Sendable {
   private var runCount = 1
   /// The identifier of the leader's last run; nil for a player that follows no other player.
   private var followedRun: Int?
+  /// The distance from the leader with which its runs were copied.
+  private var followedDistance = Rational.zero
   /// The events since the last ``takeEvents()``.
   private var events: [PlayerEvent] = []
 
@@ -590,13 +592,13 @@ struct PlayerModel: Sendable {
   mutating func follow(_ leader: LeaderState, shiftedBy distance: Rational) {
     guard state != .closed else { return }
     let last = leader.playhead.lastRun.id
-    let isNew = followedRun != last
+    let isNew = followedRun != last || followedDistance != distance
     playhead.follow(leader.playhead, shiftedBy: distance, onto: timeline, isNew: isNew)
     schedule.note(stepsBackward: leader.stepsBackward)
     state = leader.isPlaying ? .playing : .paused
     seek = nil
     guard isNew else { return }
-    followedRun = last
+    (followedRun, followedDistance) = (last, distance)
     schedule.change()
   }
 }

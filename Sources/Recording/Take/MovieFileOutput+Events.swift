@@ -48,6 +48,11 @@ extension MovieFileOutput {
   public enum TriggeredEvent: Sendable {
     /// The capture waits for a trigger, and keeps frames in a ring of this size in bytes.
     case waiting(ringBytes: Int)
+    /// The ring holds frames of this duration from before a trigger.
+    ///
+    /// Sent up to 50 times while the ring fills, and once when it is full. It is full if it holds
+    /// `TriggerSettings.preDuration`, or if it has no more memory.
+    case preRoll(duration: MediaTime, isFull: Bool)
     /// A trigger arrived, and its clip started.
     case triggered(CaptureTrigger, clip: Int)
     /// More frames of a clip were stored.

@@ -510,7 +510,10 @@ extension MovieFileOutput {
     if let motion = triggers.motion {
       detectors.append(try session.addTrigger(motion) { [weak self] in self?.trigger($0) })
     }
-    let begun = try begin(ring, of: configuration, in: session) { _ in
+    var limit = settings.limit
+    // The duration of such a capture begins later than its frames.
+    if triggers.armsWhenFull { limit.duration = nil }
+    let begun = try begin(ring, of: configuration, in: session, limit: limit) { _ in
       state.withLock { $0.ring = (ring.reader, input.delivery) }
     }
     defer { detach(of: session, stops: begins) }
@@ -523,6 +526,7 @@ extension MovieFileOutput {
     let take = TriggeredTake(configuration, triggers, verification: begun.verification)
     var report = take.write(
       from: ring, end: { begun.sink.end ?? CaptureEnd() },
+      arm: { time in state.withLock { $0.triggers.arm(atMicroseconds: time) } },
       takeTriggers: { state.withLock { ($0.triggers.take(), $0.endOfTriggers) } }, notify: events)
     state.withLock { report.count($0.triggers) }
     for clip in report.clips { clip.log(to: session.logger) }
@@ -724,11 +728,11 @@ extension MovieFileOutput {
   /// Verifies the camera's frame rate, and then starts to queue frames.
   private func begin(
     _ queue: FrameQueue, of take: TakeConfiguration, in session: CaptureSession,
-    reconnects: Bool = false, _ prepare: (TakeSink) -> Void
+    limit: CaptureLimit? = nil, reconnects: Bool = false, _ prepare: (TakeSink) -> Void
   ) throws(MediaError) -> (sink: TakeSink, verification: FrameRateVerification?) {
     let (input, control, alone) = (take.input, take.control, take.beginsWithStream)
     let sink = TakeSink(
-      limit: settings.limit, queue: queue, control: control, endsCapture: alone,
+      limit: limit ?? settings.limit, queue: queue, control: control, endsCapture: alone,
       endsWhenFull: settings.isBurst, copiesBesideOthers: input.delivery.isCompressed)
     do throws(MediaError) {
       var verification: FrameRateVerification?

@@ -11,8 +11,8 @@ struct TriggerQueue {
   /// The greatest number of waiting triggers, and of clips recorded at the same time.
   static let capacity = 16
 
-  /// The number of triggers that were ignored because they came within the quiet period of another
-  /// trigger.
+  /// The number of triggers that were ignored because they came before the capture was armed, or
+  /// within the quiet period of another trigger.
   private(set) var ignoredCount = 0
   /// The number of triggers that were refused because the queue was full.
   private(set) var refusedCount = 0
@@ -21,17 +21,28 @@ struct TriggerQueue {
   private var quietPeriod: Int64 = 0
   /// The time of the last accepted trigger, in microseconds of the camera's clock.
   private var lastAccepted: Int64?
+  /// The time from which triggers count, in microseconds of the camera's clock.
+  private var armedTime = Int64.min
 
   /// Applies the settings of a capture, also to the triggers that arrived before the capture.
   mutating func begin(_ settings: TriggerSettings) {
     let early = waiting
     (waiting, lastAccepted) = ([], nil)
     quietPeriod = settings.quietMicroseconds
+    armedTime = settings.armsWhenFull ? .max : .min
     for trigger in early { append(trigger) }
   }
 
+  /// Lets triggers count from a time on, in microseconds of the camera's clock.
+  mutating func arm(atMicroseconds time: Int64) { armedTime = time }
+
   /// Accepts, ignores or refuses a trigger.
   mutating func append(_ trigger: CaptureTrigger) {
+    // An early trigger begins no quiet period, because a clip does not follow it.
+    guard trigger.microseconds >= armedTime else {
+      ignoredCount += 1
+      return
+    }
     // Audio triggers are detected late, so a trigger may be earlier than the last accepted one. The
     // distance between the two is therefore an absolute value.
     let distance = lastAccepted.map { last in

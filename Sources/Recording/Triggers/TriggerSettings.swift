@@ -39,6 +39,11 @@ public struct TriggerSettings: Sendable {
   public var audio: AudioTrigger?
   /// The motion trigger, or nil for none.
   public var motion: MotionTrigger?
+  /// Whether triggers are ignored until the ring holds ``preDuration``.
+  ///
+  /// The duration limit in the recording settings then counts from that time. If the memory is too
+  /// small for ``preDuration``, triggers count as soon as the ring is full. Default: false.
+  public var armsWhenFull = false
   /// Returns the path of a clip; clips are numbered from 1.
   ///
   /// Nil uses the path in the recording settings.
@@ -149,8 +154,8 @@ public struct TriggeredReport: Hashable, Sendable, Codable {
   public var clips: [RecordingReport] = []
   /// The number of triggers that started a clip.
   public var triggerCount = 0
-  /// The number of triggers that were ignored because they came within a quiet period or after the
-  /// last possible clip.
+  /// The number of triggers that were ignored because they came before the ring was full, within a
+  /// quiet period, or after the last possible clip.
   public var ignoredTriggerCount = 0
   /// The number of triggers that were refused because 16 clips were already waiting or being
   /// recorded.

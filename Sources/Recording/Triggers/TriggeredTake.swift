@@ -64,6 +64,18 @@ struct TriggeredTake {
     var shortened: Int64?
     /// The error of the first clip in which no frame was stored.
     var emptyClip: MediaError?
+    /// Whether the ring was full at some time.
+    var isFull = false
+    /// The last reported history in the ring, in microseconds.
+    var reportedHistory: Int64 = 0
+    /// The time at which the capture ends, in microseconds of the camera's clock; nil for no limit.
+    var endTime: Int64?
+  }
+
+  /// The time before a trigger for which frames are kept, in microseconds.
+  private var keptMicroseconds: Int64 {
+    (try? triggers.preDuration.converted(to: 1_000_000, rounding: .towardPositiveInfinity).value)
+      ?? .max / 4
   }
 
   /// The number of clips after which the capture ends.
@@ -96,12 +108,14 @@ struct TriggeredTake {
   /// - Parameters:
   ///   - queue: The ring.
   ///   - end: The end of the capture. Called after the queue is closed.
+  ///   - arm: Called once the ring is full, if triggers count only from then on, with the time of the
+  ///     newest frame in microseconds.
   ///   - takeTriggers: Returns the new triggers. If no more triggers will come, it also returns the
   ///     reason, otherwise nil.
   ///   - notify: Called with each event, on this thread.
   /// - Returns: The report of the capture and its clips.
   func write(
-    from queue: FrameQueue, end: () -> CaptureEnd,
+    from queue: FrameQueue, end: () -> CaptureEnd, arm: (Int64) -> Void,
     takeTriggers: () -> (new: [CaptureTrigger], end: StopReason?),
     notify: (MovieFileOutput.TriggeredEvent) -> Void
   ) -> TriggeredReport {
@@ -114,6 +128,7 @@ struct TriggeredTake {
       let isClosed = queue.isClosed
       if isClosed { configuration.audio?.end(behind: queue) }
       let newest = queue[queue.endNumber - 1]?.observation.microseconds
+      if let newest { noteHistory(of: queue, newest: newest, &state, arm, notify) }
       if takesTriggers {
         let triggers = takeTriggers()
         for trigger in triggers.new { open(trigger, queue, &state, notify) }
@@ -333,6 +348,28 @@ struct TriggeredTake {
 
   // MARK: The ring
 
+  /// Reports how much time the ring holds, until it is full, and ends a capture whose duration counts
+  /// from then on.
+  private func noteHistory(
+    of queue: FrameQueue, newest: Int64, _ state: inout Progress, _ arm: (Int64) -> Void,
+    _ notify: (MovieFileOutput.TriggeredEvent) -> Void
+  ) {
+    if let end = state.endTime, newest >= end { control.stop(.duration) }
+    guard !state.isFull, let oldest = queue[queue.startNumber]?.observation.microseconds else {
+      return
+    }
+    let (held, kept) = (newest &- oldest, max(0, keptMicroseconds))
+    state.isFull = held >= kept || state.shortened != nil
+    guard state.isFull || held >= state.reportedHistory + max(50_000, kept / 50) else { return }
+    state.reportedHistory = held
+    notify(.preRoll(duration: MediaTime(microseconds: min(held, kept)), isFull: state.isFull))
+    guard state.isFull, triggers.armsWhenFull else { return }
+    arm(newest)
+    state.endTime = configuration.settings.limit.duration.map {
+      newest &+ Int64(saturating: $0.doubleValue * 1_000_000)
+    }
+  }
+
   /// Reports a trigger for which no clip is recorded.
   private func refuse(_ trigger: CaptureTrigger, _ reason: String) {
     triggers.clipDidEnd?(
@@ -357,9 +394,7 @@ struct TriggeredTake {
     let limit = min(
       state.clips.map(\.number).min() ?? queue.endNumber,
       queue.startNumber + state.outcomes.count)
-    let kept =
-      (try? triggers.preDuration.converted(to: 1_000_000, rounding: .towardPositiveInfinity).value)
-      ?? .max / 4
+    let kept = keptMicroseconds
     let oldest = newest &- kept &- Self.latestNews
     let first = queue.startNumber
     var number = first

@@ -127,6 +127,11 @@ struct PlayCommand: ParsableCommand, Verb {
   var annotations: String?
 
   @Option(
+    help: "A known length in the image, such as '96=1m', for distances in meters.",
+    transform: LengthScale.init(argument:))
+  var scale: LengthScale?
+
+  @Option(
     name: .shortAndLong,
     help: "The file that the key w writes: .otio for a project, .mov, .mp4 or .m4v.",
     completion: .file())
@@ -178,10 +183,24 @@ struct PlayCommand: ParsableCommand, Verb {
   }
 
   func perform() throws -> ExitStatus {
+    let (status, dropped) = try play()
+    guard let dropped else { return status }
+    // These options belong to the first file.
+    var next = self
+    (next.file, next.range, next.start, next.scale) = (dropped, nil, nil, nil)
+    (next.beside, next.origin, next.besideOrigin) = (nil, nil, nil)
+    (next.output, next.fps, next.annotations) = (nil, nil, nil)
+    return try next.perform()
+  }
+
+  /// Plays the file.
+  ///
+  /// - Returns: The exit status, and the file that the user dropped on the window; nil for none.
+  private func play() throws -> (ExitStatus, dropped: String?) {
     let keys = try script.map {
       try ScriptLine.script($0, example: "0.5 space") { PlayerKey(name: $0) }
     }
-    if output == nil, keys?.contains(where: { $0.action == .write }) ?? false {
+    if output == nil, keys?.contains(where: { $0.key == .write }) ?? false {
       throw CommandError.usage(
         "the key w has no file to write", hint: "name it: -o edited.otio, or -o edited.mov")
     }
@@ -189,7 +208,7 @@ struct PlayCommand: ParsableCommand, Verb {
     if let output { try Files.refuseExisting(output, overwrites: writing.overwrite) }
     let windows = opensWindow ? try windows() : nil
     guard let file = try file ?? windows?.chooseFile(Self.invitation, until: Self.isInterrupted)
-    else { return Interrupt.isRequested ? Interrupt.status : .done }
+    else { return (Interrupt.isRequested ? Interrupt.status : .done, nil) }
     // During playback, a signal ends the playback. Before playback, a signal must cancel the
     // reading of a movie's index.
     Interrupt.onFirst { Asset.cancelReading() }
@@ -238,13 +257,16 @@ struct PlayCommand: ParsableCommand, Verb {
       }
       player.seek(to: time)
     }
-    let measured = try PlaybackAnnotations(annotations, of: file)
+    let measured = try PlaybackAnnotations(annotations, of: file, scale: scale)
     let run = PlaybackSession(
       player, of: file, rate: speed.fraction, keys: keys, refresh: refresh)
-    var problem: CommandError?
-    do { try run.play(in: view, editing: project, annotating: measured) } catch {
-      problem = CommandError(error)
-    }
+    var (problem, dropped) = (CommandError?.none, String?.none)
+    do {
+      dropped = try run.play(
+        in: view, beside: follower, editing: project, annotating: measured
+      ) { _ = try PlayedContent($0, nil, onError, trackChoice, timing) }
+    } catch { problem = CommandError(error) }
+    if let dropped { return (.done, dropped) }
     let clock = content.assets.count == 1 ? try? content.assets[0].captureClock() : nil
     var document = try PlayDocument(
       file, player, run, project, clock: timing.clock, timeSource: clock?.source, notes: notes)
@@ -256,9 +278,9 @@ struct PlayCommand: ParsableCommand, Verb {
     try Output.print(document, asJSON: common.json)
     if let problem {
       if !common.json { Output.error(problem) }
-      return problem.status
+      return (problem.status, nil)
     }
-    return Interrupt.isRequested && keys == nil && !loop ? Interrupt.status : .done
+    return (Interrupt.isRequested && keys == nil && !loop ? Interrupt.status : .done, nil)
   }
 
   /// Whether the environment names a screen, on which a window can wait for a file.

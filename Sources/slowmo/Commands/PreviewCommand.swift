@@ -119,7 +119,7 @@ struct PreviewCommand: ParsableCommand, Verb {
     settings.aids = PreviewAids(showsFocusPeaking: peaking, showsZebra: zebra)
     settings.duration = duration
     settings.script = try script.map {
-      try ScriptLine.script($0, example: "0.5 p or 0.5 tap:0.25,0.5", PreviewAction.init)
+      try ScriptLine.script($0, example: PreviewAction.example, PreviewAction.init)
     }
     let windows = terminal ? nil : try Self.windows(alternative: "use --terminal")
     let device = try CaptureDevice.named(self.device)
@@ -150,11 +150,12 @@ struct PreviewCommand: ParsableCommand, Verb {
     try session.startRunning()
     defer { session.stopRunning() }
     for warning in audio.warnings(of: device, in: session) { Output.warning(warning) }
+    settings.recognition = OptionalComponents.current.recognition
     // The microphone may outlast the camera.
     settings.isOver = {
       !(session.runningInputs + session.interruptedInputs).contains { $0 === input }
     }
-    let run = PreviewRun(source, in: session, of: device, view: view, settings: settings)
+    let run = PreviewRun(source, in: session, of: input, view: view, settings: settings)
     var problem: CommandError?
     do { try run.show() } catch { problem = CommandError(error) }
     (view as? TerminalPreview)?.close()

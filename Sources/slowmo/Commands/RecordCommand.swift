@@ -45,7 +45,8 @@ struct RecordCommand: ParsableCommand, Verb {
       example, the trigger is the click in the first frame of the camera, so no frame precedes it.
       The next click comes one second later. Triggers within --quiet-period of another are ignored.
       With --repeat, the capture stops while 512 MiB or 5 % of the disk are still free. --min-free
-      sets another limit.
+      sets another limit. With --arm-when-full, triggers are also ignored until memory holds the
+      time of --pre, and -t counts from there.
 
       REPLAYS: --replay 1/8 writes each clip in slow motion, at 30 fps and without audio, beside the
       clip: hit.replay.mp4 for hit.mov. The capture continues meanwhile, and replays use only the
@@ -58,8 +59,9 @@ struct RecordCommand: ParsableCommand, Verb {
       frames are lost_device in the ledger. --max-size limits each file. All other limits apply to
       the whole recording. Under nohup, the recording continues after its terminal is closed.
 
-      PREVIEW: --preview shows the camera in a window with the keys of slowmo preview. The recording
-      ends when the window is closed.
+      PREVIEW: --preview shows the camera in a window with the keys of slowmo preview. Zoom and torch
+      apply to the recording too. With --trigger, space triggers a clip, and a ring shows when memory
+      holds the time of --pre. The recording ends when the window is closed.
 
       METADATA: --metadata-fd reads one JSON object per line, such as {"key": "com.example.speed",
       "value": 41.5, "frame": 120}. Frames are counted from 0 over all files. Without a frame, the
@@ -143,6 +145,9 @@ struct RecordCommand: ParsableCommand, Verb {
   @Flag(help: "Show the camera in a window; needs slowmo-full.")
   var preview = false
 
+  @Option(help: "Press the keys of this file in the window of --preview.", completion: .file())
+  var script: String?
+
   @OptionGroup var triggers: TriggerOptions
   @OptionGroup var segments: SegmentOptions
   @OptionGroup var metadata: MetadataOptions
@@ -150,6 +155,9 @@ struct RecordCommand: ParsableCommand, Verb {
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
+    if script != nil, !preview {
+      throw ValidationError("--script needs --preview: it operates the window")
+    }
     if mode != nil && fastest { throw ValidationError("--mode and --fastest exclude each other") }
     if let droppable, !(2...16).contains(droppable) {
       throw ValidationError("--droppable \(droppable) is not from 2 to 16")
@@ -196,7 +204,10 @@ struct RecordCommand: ParsableCommand, Verb {
   var endsReading: Bool { false }
 
   func perform() throws -> ExitStatus {
-    try OutputNames.check([output, report, framesCSV], inputs: [])
+    try OutputNames.check([output, report, framesCSV], inputs: [script])
+    let steps = try script.map {
+      try ScriptLine.script($0, example: PreviewAction.example, PreviewAction.init)
+    }
     let windows =
       preview && !writing.dryRun
       ? try PreviewCommand.windows(alternative: "leave out --preview") : nil
@@ -244,13 +255,22 @@ struct RecordCommand: ParsableCommand, Verb {
       }
     }
     let movie = try MovieFileOutput(session: session, settings: settings)
-    let window = try windows.map { try RecordPreview(movie, in: session, of: input, $0) }
+    let window = try windows.map { windows in
+      try RecordPreview(
+        movie, in: session, of: input, windows, triggers: triggers, script: steps)
+    }
     let objects = StoredObjects(movie)
     let search = try recognition.map { try objects.find(metadata.selection, in: session, $0) }
     // The session does not retain its outputs, so `search` must live until the recording has ended.
     defer { withExtendedLifetime(search) {} }
     func shown<Result>(_ work: () throws -> Result) throws -> Result {
       guard let window else { return try work() }
+      defer {
+        if window.wasClosed {
+          let cause = script == nil ? "the window was closed" : "the script ended"
+          progress.note("\(cause), so the recording ended")
+        }
+      }
       return try window.show(while: work)
     }
     Interrupt.onFirst { movie.stop(.signal) }
@@ -273,11 +293,11 @@ struct RecordCommand: ParsableCommand, Verb {
       let clips = TriggeredRecording(
         output: output, options: triggers, overwrites: writing.overwrite, progress: progress)
       let (captured, replays) = try shown {
-        try clips.record(movie, begun: warnOfOmission) { window?.note($0) }
+        try clips.record(movie, in: window, begun: warnOfOmission)
       }
       var result = captured
       result.warnings += audioWarnings
-      let problem = problem(result)
+      let problem = problem(result, windowWasClosed: window?.wasClosed ?? false)
       // If no clip was recorded, the report would be empty, so only the error is reported.
       if let problem, result.clips.isEmpty { throw problem }
       return try finish(
@@ -406,9 +426,15 @@ extension RecordCommand {
   /// Returns the error of a triggered capture; nil if it succeeded.
   ///
   /// A capture without any trigger is an error too.
-  func problem(_ result: TriggeredReport) -> CommandError? {
+  func problem(_ result: TriggeredReport, windowWasClosed: Bool) -> CommandError? {
     if let problem = result.problem { return CommandError(problem) }
     guard result.triggerCount == 0 else { return nil }
+    if windowWasClosed {
+      return CommandError(
+        .gaveUpWaiting, code: "no_trigger",
+        "the window was closed before a trigger arrived, so \(output) was not written",
+        hint: "press space in the window to record a clip")
+    }
     return CommandError(
       .gaveUpWaiting, code: "no_trigger",
       Interrupt.isRequested

@@ -15,10 +15,10 @@ struct TriggeredRecording {
 
   /// Records clips until the capture ends, and waits for their replays.
   ///
-  /// `begun` is called when the capture waits for triggers, and `update` from time to time with the
-  /// state of the capture.
+  /// `begun` is called when the capture waits for triggers. `window` shows the state of the capture
+  /// and sends triggers too; nil for none.
   func record(
-    _ movie: MovieFileOutput, begun: () -> Void, update: (MovieFileOutput.Progress) -> Void
+    _ movie: MovieFileOutput, in window: RecordPreview?, begun: () -> Void
   ) throws -> Outcome {
     var settings = options.settings()
     let names = try names()
@@ -27,7 +27,7 @@ struct TriggeredRecording {
     let replays = options.replay.map {
       ClipReplays(speed: $0, overwrites: overwrites, commands: commands)
     }
-    let sources = try TriggerSources(options.trigger, of: movie)
+    let sources = try TriggerSources(options.trigger, of: movie, endsWithLines: window == nil)
     progress.start(file: output)
     var result = try withExtendedLifetime(sources) {
       try movie.record(on: settings) { event in
@@ -36,11 +36,16 @@ struct TriggeredRecording {
         case .waiting(let bytes):
           begun()
           progress.note(waiting(bytes))
+        case .preRoll(let duration, let isFull):
+          window?.notePreRoll(duration, isFull: isFull)
+          if isFull, options.armWhenFull {
+            progress.note("armed: memory holds \(decimal(duration.doubleValue, 1)) s")
+          }
         case .triggered(let trigger, let clip):
           progress.trigger(
             trigger.source.rawValue, clip: clip, file: names?.coming() ?? output)
         case .progress(let state):
-          update(state)
+          window?.note(state)
           progress.update(
             ProgressReporter.State(
               frame: state.stored, seconds: state.duration.doubleValue, drops: state.missing,
@@ -71,7 +76,8 @@ struct TriggeredRecording {
 
   private func waiting(_ bytes: Int) -> String {
     let kinds = options.trigger.map(\.summary).joined(separator: " or ")
-    return "waiting for \(kinds); the pre-trigger ring may use \(bytes / 1_048_576) MiB"
+    let arming = options.armWhenFull ? ", and ignoring triggers until it holds --pre" : ""
+    return "waiting for \(kinds); the pre-trigger ring may use \(bytes / 1_048_576) MiB\(arming)"
   }
 
   /// Returns the names of the clips.

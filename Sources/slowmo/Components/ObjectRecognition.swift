@@ -86,6 +86,11 @@ package protocol ObjectSearch: Sendable {
   var examinedCount: Int64 { get }
   /// The number of frames that were searched as a whole.
   var searchedCount: Int64 { get }
+
+  /// Changes the types of objects to find; none ends the search until types are set again.
+  ///
+  /// - Throws: `MediaError` with `metadata_type_unavailable`.
+  func setTypes(_ names: [String]) throws(MediaError)
 }
 
 /// An object that was found in a frame.

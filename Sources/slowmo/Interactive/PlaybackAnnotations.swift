@@ -10,10 +10,12 @@ import OvercrankLinuxSystem
 final class PlaybackAnnotations {
   private let path: String?
   private var file: AnnotationFile
+  /// The scale of distances; nil if it is unknown.
+  private let scale: LengthScale?
 
   /// Reads the file, if it exists.
-  init(_ path: String?, of movie: String) throws {
-    self.path = path
+  init(_ path: String?, of movie: String, scale: LengthScale?) throws {
+    (self.path, self.scale) = (path, scale)
     file = AnnotationFile(file: movie, annotations: [])
     if let path, SystemFiles.isEntry(path) {
       file.annotations = try AnnotationFile.read(path).annotations
@@ -58,17 +60,19 @@ final class PlaybackAnnotations {
       .map { ViewShape($0.kind, $0.points) }
     return (drawn + (draft.map { [$0] } ?? [])).map { shape in
       var shape = shape
-      shape.label = Self.label(of: shape)
+      shape.label = label(of: shape)
       return shape
     }
   }
 
-  private static func label(of shape: ViewShape) -> String {
+  private func label(of shape: ViewShape) -> String {
     let (points, measuring) = (shape.points, ImageMeasurement())
     switch shape.kind {
     case .point: return "\(decimal(points[0].x, 1)),\(decimal(points[0].y, 1))"
     case .distance:
-      return "\(decimal(measuring.distance(from: points[0], to: points[1]).value, 1)) px"
+      let pixels = measuring.distance(from: points[0], to: points[1])
+      let length = scale.map { " · \(decimal($0.meters(of: pixels).value, 3)) m" } ?? ""
+      return "\(decimal(pixels.value, 1)) px\(length)"
     case .angle:
       let angle = measuring.angle(at: points[1], between: points[0], and: points[2]).value
       return angle.isFinite ? "\(decimal(angle, 1))°" : ""

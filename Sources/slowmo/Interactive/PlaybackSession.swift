@@ -57,10 +57,19 @@ final class PlaybackSession: Sendable {
   func elapsed(at time: MediaTime) -> Int64 { nanoseconds(time - start) }
 
   /// Plays until the end of the content, the last key, a signal, or the closing of the window.
+  ///
+  /// - Parameters:
+  ///   - window: The window; nil for a terminal.
+  ///   - follower: The player of the other clip; nil for none.
+  ///   - project: The edits.
+  ///   - annotations: The shapes that are drawn.
+  ///   - check: Throws if a file that the user dropped cannot be played.
+  /// - Returns: The file that the user dropped on the window, which ends this playback; nil for none.
+  /// - Throws: `MediaError` if the window fails; with a script, also `CommandError` for a failed step.
   func play(
-    in window: (any PlaybackWindow)?, editing project: PlaybackProject,
-    annotating annotations: PlaybackAnnotations
-  ) throws {
+    in window: (any PlaybackWindow)?, beside follower: Player?, editing project: PlaybackProject,
+    annotating annotations: PlaybackAnnotations, check: @escaping (String) throws -> Void
+  ) throws -> String? {
     let isLogged = DispatchSemaphore(value: 0)
     let events = player.events
     Task { [self] in
@@ -74,9 +83,11 @@ final class PlaybackSession: Sendable {
       player.close()
       isLogged.wait()
     }
-    try refreshUntilEnd(
-      PlaybackView(
-        player, file, rate, project, annotations, window, stopsAtError: keys != nil))
+    let view = PlaybackView(
+      player, file, rate, project, annotations, window, beside: follower,
+      stopsAtError: keys != nil, check: check)
+    try refreshUntilEnd(view)
+    return view.droppedFile
   }
 
   private func refreshUntilEnd(_ view: PlaybackView) throws {
@@ -86,11 +97,18 @@ final class PlaybackSession: Sendable {
       var due = time(after: period * Rational(refresh))
       // While a screenshot waits for its frame, later keys wait too, so that the screenshot shows
       // the effect of earlier keys only.
-      while let keys, next < keys.count, !view.isWaiting {
-        let at = time(after: Rational(Int128(keys[next].time), over: 1_000_000_000))
-        guard at <= due else { break }
-        clock.sleep(until: at)
-        guard try press(keys[next].action, view) else { return }
+      script: while let keys, next < keys.count, !view.isWaiting {
+        if let seconds = keys[next].time {
+          let at = time(after: Rational(Int128(seconds), over: 1_000_000_000))
+          guard at <= due else { break }
+          clock.sleep(until: at)
+        }
+        switch keys[next].action {
+        case .key(let key): guard try press(key, view) else { return }
+        case .step(let step):
+          guard try view.perform(step) else { break script }
+          guard try pressTypedKeys(view) else { return }
+        }
         next += 1
       }
       if let keys, next >= keys.count { return try finish(view, after: refresh) }
@@ -102,6 +120,7 @@ final class PlaybackSession: Sendable {
       if isLast { due = max(due, clock.now) }
       try show(view, due)
       if isLast { return }
+      if keys == nil { view.waitWhileIdle() }
       // As on a real display, refreshes whose time has passed are skipped.
       let behind = try ((clock.now - due) / period).rounded(.towardNegativeInfinity)
       refresh += 1 + Int64(clamping: max(0, behind))
@@ -118,13 +137,14 @@ final class PlaybackSession: Sendable {
 
   /// Performs the actions of the keys that were pressed in the window.
   ///
-  /// - Returns: False if the window was closed, or a key ends playback.
+  /// - Returns: False if the window was closed, or a key or a dropped file ends playback.
   private func pressTypedKeys(_ view: PlaybackView) throws -> Bool {
     guard let window = view.window, !view.isWaiting else { return true }
     guard let names = window.takeKeys() else { return false }
     for key in names.compactMap({ PlayerKey(name: $0) }) {
       guard try press(key, view) else { return false }
     }
+    if let path = window.takeDroppedFile(), view.accepts(path) { return false }
     return true
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Glibc
 import Overcrank
 import OvercrankLinuxSystem
@@ -8,7 +9,11 @@ import OvercrankLinuxSystem
 ///
 /// Only the main thread uses it.
 final class PlaybackView {
-  private enum Screenshot { case frame, window }
+  private enum Screenshot: Equatable {
+    case frame, window
+    /// The window, as a file of this path.
+    case file(String)
+  }
 
   private let player: Player
   private let file: String
@@ -19,8 +24,20 @@ final class PlaybackView {
   ///
   /// If not, its message is shown.
   private let stopsAtError: Bool
+  /// The player of the other clip; nil for none.
+  private let follower: Player?
+  /// Throws if a file cannot be played.
+  private let check: (String) throws -> Void
+  /// The file that the user dropped, and with which playback continues; nil for none.
+  private var acceptedFile: String?
+  /// The number of frames by which the other clip was moved.
+  private var nudgedFrames = 0
   private var memory: PlayerKey.Memory
   private var screenshots: [Screenshot] = []
+  /// The number of refreshes for which a step of a script has waited.
+  private var waitedFrames = 0
+  /// The state of the window's buttons; nil before the first refresh.
+  private var buttonState: PlayerKey.ButtonState?
   /// The number of further refreshes for which the message is shown.
   private var messageRefreshes = 0
   /// The number of refreshes for which the next screenshot has waited for its frame.
@@ -32,9 +49,10 @@ final class PlaybackView {
 
   init(
     _ player: Player, _ file: String, _ rate: Rational, _ project: PlaybackProject,
-    _ annotations: PlaybackAnnotations, _ window: (any PlaybackWindow)?, stopsAtError: Bool
+    _ annotations: PlaybackAnnotations, _ window: (any PlaybackWindow)?, beside follower: Player?,
+    stopsAtError: Bool, check: @escaping (String) throws -> Void
   ) {
-    self.annotations = annotations
+    (self.annotations, self.follower, self.check) = (annotations, follower, check)
     (self.player, self.file, self.window) = (player, file, window)
     (self.project, self.stopsAtError) = (project, stopsAtError)
     memory = PlayerKey.Memory(rate: rate)
@@ -47,6 +65,14 @@ final class PlaybackView {
 
   /// True if a screenshot waits for its frame.
   var isWaiting: Bool { !screenshots.isEmpty }
+
+  /// Waits for input if nothing else can change the window.
+  ///
+  /// The wait is short, because a signal does not end it.
+  func waitWhileIdle() {
+    guard let window, window.isIdle, messageRefreshes == 0, !isWaiting else { return }
+    window.waitForInput(milliseconds: 200)
+  }
 
   /// Performs the action of a key.
   ///
@@ -80,10 +106,43 @@ final class PlaybackView {
     case .panDown: window?.pan(x: 0, y: -0.1)
     case .help: window?.showsHelp.toggle()
     case .measure: toggleMeasuring()
+    case .nudgeBack: nudge(by: -1)
+    case .nudgeForward: nudge(by: 1)
     default:
       guard try memory.press(key, player) else { return false }
       window?.mark = memory.mark
       if !memory.message.isEmpty { report(memory.message) }
+    }
+    return true
+  }
+
+  /// Performs a step of a script that is no key.
+  ///
+  /// - Returns: False if the step waits, and must be performed again after the next refresh.
+  /// - Throws: `CommandError` for a step that the view does not know.
+  func perform(_ step: ViewStep) throws -> Bool {
+    guard let window else {
+      throw CommandError.usage(
+        "only a window can perform clicks and other steps of a script",
+        hint: "add --window, or use only keys")
+    }
+    switch step {
+    case .frames(let count):
+      waitedFrames += 1
+      guard waitedFrames > count else { return false }
+      waitedFrames = 0
+    case .wait("idle"): return window.isIdle
+    case .wait(let event):
+      throw CommandError(
+        .badData, code: "syntax", "the script waits for \(event), which play does not know",
+        hint: "wait for idle: the frame on screen is decoded and stands still")
+    case .image(let path): screenshots.append(.file(path))
+    case .key, .move, .click, .hold, .release, .drag, .wheel:
+      guard window.perform(step) else {
+        throw CommandError(
+          .badData, code: "syntax", "the window of \(file) does not have the control of a step",
+          hint: "name a button by its key or text, or a point by X,Y from 0 to 1")
+      }
     }
     return true
   }
@@ -96,6 +155,34 @@ final class PlaybackView {
       window.isMeasuring
         ? "drag: distance · from its end: angle · right button: box · click: point"
         : "no measuring")
+  }
+
+  /// Moves the other clip by a number of its frames.
+  private func nudge(by frames: Int) {
+    guard let follower else { return report("only one clip is open: start play with --beside") }
+    let reference = follower.frameReference(at: follower.currentTime.composition)
+    let rate = reference?.asset.videoTrack?.nominalFrameRate?.framesPerSecond ?? 30
+    follower.shift(by: Rational(Int64(frames)) / rate)
+    nudgedFrames += frames
+    let sign = nudgedFrames < 0 ? "" : "+"
+    report("the other clip was moved by \(sign)\(nudgedFrames) frames")
+  }
+
+  /// The file that the user dropped, and with which playback continues; nil for none.
+  var droppedFile: String? { acceptedFile }
+
+  /// Accepts a file that the user dropped, if it can be played.
+  ///
+  /// - Returns: True if playback should continue with it.
+  func accepts(_ path: String) -> Bool {
+    do {
+      try check(path)
+      acceptedFile = path
+      return true
+    } catch {
+      report(CommandError(error).message)
+      return false
+    }
   }
 
   private func report(_ message: String) {
@@ -122,9 +209,10 @@ final class PlaybackView {
         isCurrent: player.isFrameCurrent, written
       ) { _ throws(MediaError) in try frame?.pngData() }
     }
-    window.buttons = PlayerKey.buttons(
+    let state = PlayerKey.ButtonState(
       isPlaying: player.rate != .zero, isReversed: memory.rate < .zero,
       isMeasuring: window.isMeasuring)
+    if state != buttonState { (window.buttons, buttonState) = (PlayerKey.buttons(state), state) }
     // A frame is requested again only for shapes, because each request counts in the ledger.
     if window.isMeasuring || !annotations.isEmpty, let frame = player.frame(at: time),
       !frame.isSynthesized
@@ -139,7 +227,7 @@ final class PlaybackView {
     try takeScreenshots(
       isCurrent: window.isCurrent, written
     ) { kind throws(MediaError) in
-      kind == .window ? try window.pngData() : try player.frame(at: time)?.pngData()
+      kind == .frame ? try player.frame(at: time)?.pngData() : try window.pngData()
     }
   }
 
@@ -163,7 +251,7 @@ final class PlaybackView {
             hint: window == nil
               ? "take it at another time" : "take it at another time, or of the window")
         }
-        let name = try write(bytes)
+        let name = try write(bytes, kind)
         written(name)
         last = name
       } catch {
@@ -174,8 +262,12 @@ final class PlaybackView {
     if let last { report("written: \(last)") }
   }
 
-  /// Writes a screenshot under the first unused name in the working directory.
-  private func write(_ bytes: [UInt8]) throws -> String {
+  /// Writes a screenshot to its path, or under the first unused name in the working directory.
+  private func write(_ bytes: [UInt8], _ kind: Screenshot) throws -> String {
+    if case .file(let path) = kind {
+      try Files.write(path, Data(bytes), overwrites: false)
+      return path
+    }
     var stem = file.split(separator: "/").last.map(String.init) ?? file
     if let dot = stem.lastIndex(of: "."), dot > stem.startIndex { stem = String(stem[..<dot]) }
     return try NumberedFile.write(bytes, prefix: "\(stem)-shot", extension: "png")

@@ -64,12 +64,25 @@ package protocol PlaybackWindow: AnyObject {
   var message: String { get set }
   /// True if the last refresh showed the frames that were due.
   var isCurrent: Bool { get }
+  /// Whether the window stays as it is until the next input, key or change.
+  var isIdle: Bool { get }
 
   /// Returns the shapes that the pointer has drawn since the last call.
   func takeShapes() -> [ViewShape]
 
   /// Returns the names of the keys pressed since the last call; nil if the window was closed.
   func takeKeys() -> [String]?
+
+  /// Returns the path of a file that the user dropped since the last call; nil for none.
+  func takeDroppedFile() -> String?
+
+  /// Performs a step of a script, whose effect ``takeKeys()`` then returns.
+  ///
+  /// - Returns: False if the window does not have the control that the step names.
+  func perform(_ step: ViewStep) -> Bool
+
+  /// Waits until input arrives, but not longer than a number of milliseconds.
+  func waitForInput(milliseconds: Int)
 
   /// Shows the frames that are due at a refresh.
   ///

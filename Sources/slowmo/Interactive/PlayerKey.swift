@@ -44,6 +44,8 @@ enum PlayerKey: String, CaseIterable {
   case panRight = "alt+right"
   case panUp = "alt+up"
   case panDown = "alt+down"
+  case nudgeBack = "alt+,"
+  case nudgeForward = "alt+."
   case measure = "d"
   case writeAnnotations = "e"
   case help = "?"
@@ -84,6 +86,7 @@ enum PlayerKey: String, CaseIterable {
     KeyDescription("alt++ alt+- alt+backspace", "zoom in, zoom out, no zoom"),
     KeyDescription("alt+left alt+right", "move the image"),
     KeyDescription("alt+up alt+down", "move the image"),
+    KeyDescription("alt+, alt+.", "with --beside: move the other clip by a frame"),
   ]
 
   /// The effects of the pointer in a window.
@@ -94,22 +97,30 @@ enum PlayerKey: String, CaseIterable {
     KeyDescription("after d", "click: point; drag with the right button: box"),
   ]
 
+  /// The state that the buttons of a window show.
+  struct ButtonState: Hashable {
+    var isPlaying: Bool
+    var isReversed: Bool
+    var isMeasuring: Bool
+  }
+
   /// The buttons of a window.
-  static func buttons(isPlaying: Bool, isReversed: Bool, isMeasuring: Bool) -> [ViewButton] {
+  static func buttons(_ state: ButtonState) -> [ViewButton] {
     [
-      ViewButton("space", isPlaying ? "pause" : "play ", "pause, play: space, or click the image"),
+      ViewButton(
+        "space", state.isPlaying ? "pause" : "play ", "pause, play: space, or click the image"),
       ViewButton(",", "< step", "previous frame: ,"),
       ViewButton(".", "step >", "next frame: ."),
       ViewButton("[", "slower", "half speed: ["),
       ViewButton("]", "faster", "double speed: ]"),
-      ViewButton("r", "reverse", "play backward: r", isOn: isReversed),
+      ViewButton("r", "reverse", "play backward: r", isOn: state.isReversed),
       ViewButton("i", "range start", "the range starts at this frame: i"),
       ViewButton("o", "range end", "the range ends at this frame: o; 1 to 9 set its speed"),
       ViewButton("m", "mark", "set a mark at this frame: m"),
       ViewButton("ctrl+z", "undo", "undo the last mark, range or speed: ctrl+z"),
       ViewButton("ctrl+y", "redo", "do it again: ctrl+y"),
       ViewButton("w", "export", "write the file of -o: w"),
-      ViewButton("d", "measure", "draw distances, angles and boxes: d", isOn: isMeasuring),
+      ViewButton("d", "measure", "draw distances, angles and boxes: d", isOn: state.isMeasuring),
       ViewButton("e", "save measures", "write the file of --annotations: e"),
       ViewButton("f", "full screen", "full screen or window: f, or double-click the image"),
       ViewButton("?", "keys ?", "show all keys: ? or h"),
@@ -166,7 +177,7 @@ enum PlayerKey: String, CaseIterable {
       case .screenshot, .windowScreenshot, .fullScreen, .zoomIn, .zoomOut, .zoomReset, .panLeft,
         .panRight, .panUp, .panDown, .rangeStart, .rangeEnd, .speed1, .speed2, .speed3, .speed4,
         .speed5, .speed6, .speed7, .speed8, .speed9, .write, .undo, .redo, .measure,
-        .writeAnnotations, .help:
+        .writeAnnotations, .help, .nudgeBack, .nudgeForward:
         break
       }
       return true

@@ -9,6 +9,13 @@ enum PreviewKey: String, CaseIterable {
   case histogram = "h"
   case mirror = "m"
   case gravity = "g"
+  case rotate = "r"
+  case zoomIn = "+"
+  case zoomOut = "-"
+  case zoomReset = "0"
+  case torch = "t"
+  case faces = "f"
+  case codes = "k"
   case photo = "s"
   case windowScreenshot = "ctrl+s"
   case longerDelay = "up"
@@ -16,6 +23,7 @@ enum PreviewKey: String, CaseIterable {
   case slower = "["
   case faster = "]"
   case resetClipping = "c"
+  case trigger = "space"
   case help = "?"
   case quit = "q"
 
@@ -27,7 +35,10 @@ enum PreviewKey: String, CaseIterable {
   /// The keys and their effects, as help shows them.
   static let descriptions = [
     KeyDescription("p z h", "focus peaking, zebra, histogram"),
-    KeyDescription("m g", "mirror, gravity"),
+    KeyDescription("m r g", "mirror, rotation by 90 degrees, gravity"),
+    KeyDescription("+ - 0", "zoom of the camera: in, out, none"),
+    KeyDescription("t", "torch"),
+    KeyDescription("f k", "outlines of faces, of codes"),
     KeyDescription("up down", "1 s more and less delay"),
     KeyDescription("[ ]", "half and double speed"),
     KeyDescription("s ctrl+s", "take a photo (preview-0001.jpg), write the window as PNG"),
@@ -35,6 +46,49 @@ enum PreviewKey: String, CaseIterable {
     KeyDescription("? f1", "show the keys in the window"),
     KeyDescription("q", "quit"),
   ]
+
+  /// The further keys, and the effects of the pointer, in a window.
+  static let windowDescriptions = [
+    KeyDescription("tab return", "choose a button, press it"),
+    KeyDescription("click", "focus and expose at this point"),
+    KeyDescription("wheel", "zoom of the camera"),
+  ]
+
+  /// The state that the buttons of a window show.
+  struct ButtonState: Hashable {
+    var isMirrored = false
+    var isTorchOn = false
+    var showsFaces = false
+    var showsCodes = false
+    var aids = PreviewAids()
+    var showsHistogram = false
+    /// Whether the preview belongs to a recording.
+    var isRecording = false
+    /// Whether a trigger records a clip.
+    var canTrigger = false
+  }
+
+  /// The buttons of a window.
+  static func buttons(_ state: ButtonState) -> [ViewButton] {
+    let trigger = [ViewButton("space", "trigger", "record a clip around this moment: space")]
+    return (state.canTrigger ? trigger : []) + [
+      ViewButton("s", "photo", "take a photo: s"),
+      ViewButton("+", "zoom in", "zoom in: +, or the wheel"),
+      ViewButton("-", "zoom out", "zoom out: -; 0 for no zoom"),
+      ViewButton("t", "torch", "switch the torch: t", isOn: state.isTorchOn),
+      ViewButton("f", "faces", "outline faces: f", isOn: state.showsFaces),
+      ViewButton("k", "codes", "outline codes, with their text: k", isOn: state.showsCodes),
+      ViewButton("m", "mirror", "mirror the preview: m", isOn: state.isMirrored),
+      ViewButton("r", "rotate", "rotate the preview by 90 degrees: r"),
+      ViewButton("p", "peaking", "mark sharp edges: p", isOn: state.aids.showsFocusPeaking),
+      ViewButton("z", "zebra", "mark areas that are too bright: z", isOn: state.aids.showsZebra),
+      ViewButton("h", "histogram", "show the histogram: h", isOn: state.showsHistogram),
+      ViewButton("?", "keys ?", "show all keys: ?"),
+      state.isRecording
+        ? ViewButton("q", "stop", "end the recording: q, or close the window")
+        : ViewButton("q", "quit", "quit: q, or close the window"),
+    ]
+  }
 }
 
 /// The action of a line of `preview --script`: a key or a tap.
@@ -42,6 +96,9 @@ enum PreviewAction {
   case key(PreviewKey)
   /// A tap at a point of the view, as fractions of its width and height from 0 to 1.
   case tap(x: Double, y: Double)
+
+  /// Lines of a script, for the hint of an error.
+  static let example = "0.5 p or 0.5 tap:0.25,0.5"
 
   init?(_ word: Substring) {
     guard word.hasPrefix("tap:") else {

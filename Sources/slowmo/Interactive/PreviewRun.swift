@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
+import Glibc
 import Overcrank
 
 /// A running preview: shows frames, and performs the keys of a script or a view.
@@ -22,12 +24,17 @@ final class PreviewRun {
     var recording: (() -> PreviewStatus.Recording)?
     /// Returns true when the preview should end.
     var isOver: () -> Bool = { false }
+    /// Finds faces and codes; nil if the program cannot.
+    var recognition: (any ObjectRecognition)?
+    /// Triggers a clip; nil if the recording has no triggers.
+    var trigger: (() -> Void)?
   }
 
   let source: PreviewSource
   private let view: any PreviewView
-  private let device: CaptureDevice
+  private let input: DeviceInput
   private let photos: PreviewPhotos
+  private let objects: PreviewObjects
   private var settings: Settings
   private let clock = MonotonicHostClock()
   private let start: MediaTime
@@ -36,9 +43,15 @@ final class PreviewRun {
   /// The script's times count from there.
   private var scriptStart: MediaTime?
   private var controls: CameraControls?
+  private var isTorchOn = false
+  private var shownFrameCount = 0
+  /// The number of shown frames at which a step of the script ends; nil if none waits for frames.
+  private var wantedFrameCount: Int?
   private(set) var events: [PreviewDocument.Event] = []
 
   private var content = PreviewContent()
+  /// The state of the buttons in the content; nil before the first image.
+  private var buttonState: PreviewKey.ButtonState?
   /// The frame on screen.
   ///
   /// Its memory is reused once another frame is shown.
@@ -62,11 +75,12 @@ final class PreviewRun {
   private static let textPeriod = Rational(1, over: 10)
 
   init(
-    _ source: PreviewSource, in session: CaptureSession, of device: CaptureDevice,
+    _ source: PreviewSource, in session: CaptureSession, of input: DeviceInput,
     view: any PreviewView, settings: Settings
   ) {
-    (self.source, self.view, self.device, self.settings) = (source, view, device, settings)
+    (self.source, self.view, self.input, self.settings) = (source, view, input, settings)
     photos = PreviewPhotos(session)
+    objects = PreviewObjects(session, settings.recognition)
     start = clock.now
     (drawn, messageEnd, focusEnd, blinkEnd) = (start, start, start, start)
   }
@@ -90,17 +104,23 @@ final class PreviewRun {
           guard let key = PreviewKey(name: name == "escape" ? "q" : name) else { continue }
           guard try press(key) else { return try finishPhotos() }
         case .tap(let point): tap(point)
+        case .wheel(let steps): zoom(by: exp2(steps / 4))
         }
       }
       if let script = settings.script {
         // The times of a script count from the first frame, however long the camera takes to
         // deliver it.
         if scriptStart == nil, source.arrivals.frameCount > 0 { scriptStart = now }
-        while let scriptStart, next < script.count,
-          now >= after(scriptStart, Self.seconds(script[next].time))
+        steps: while let scriptStart, next < script.count,
+          now >= after(scriptStart, Self.seconds(script[next].time ?? 0))
         {
-          guard try perform(script[next].action) else { return try finishPhotos() }
+          switch script[next].action {
+          case .key(let action): guard try perform(action) else { return try finishPhotos() }
+          case .step(let step): guard try perform(step) else { break steps }
+          }
           next += 1
+          // The view handles a step with the next input, and a later step sees its effect.
+          if case .step = script[next - 1].action { break }
         }
         if next >= script.count { break }
       }
@@ -157,6 +177,7 @@ final class PreviewRun {
     settings.aids.apply(to: &image)
     content.image = image
     content.isNewImage = true
+    shownFrameCount += 1
     self.frame = frame
     status.exposureDuration = frame.exposureDuration
   }
@@ -188,6 +209,15 @@ final class PreviewRun {
     for (channel, level) in levels.enumerated() {
       content.meters[channel].update(peakDBFS: level.peakDBFS, at: now)
     }
+    content.gauge = recording?.preRoll?.gauge
+    // A delayed image does not show the objects that are found now.
+    content.overlays = source.delay > .zero ? [] : geometry.map(objects.overlays) ?? []
+    let state = PreviewKey.ButtonState(
+      isMirrored: source.isMirrored, isTorchOn: isTorchOn,
+      showsFaces: objects.kinds.contains(.faces), showsCodes: objects.kinds.contains(.codes),
+      aids: settings.aids, showsHistogram: settings.showsHistogram,
+      isRecording: settings.recording != nil, canTrigger: settings.trigger != nil)
+    if state != buttonState { (content.buttons, buttonState) = (PreviewKey.buttons(state), state) }
     content.status = now < messageEnd ? message : status.text
     content.isBlinking = now < blinkEnd
     if now >= focusEnd { content.focusPoint = nil }
@@ -214,6 +244,37 @@ final class PreviewRun {
     }
   }
 
+  /// Performs a step of a script that is no key.
+  ///
+  /// - Returns: False if the step waits, and must be performed again later.
+  /// - Throws: `CommandError` for a step that the view does not know.
+  private func perform(_ step: ViewStep) throws -> Bool {
+    switch step {
+    case .frames(let count):
+      let wanted = wantedFrameCount ?? shownFrameCount + count
+      wantedFrameCount = wanted
+      guard shownFrameCount >= wanted else { return false }
+      wantedFrameCount = nil
+    case .wait(let event):
+      throw CommandError(
+        .badData, code: "syntax", "the script waits for \(event), which preview does not know",
+        hint: "wait for frames: frames N")
+    case .image(let path):
+      guard let data = try view.pngData() else { return true }
+      try Files.write(path, Data(data), overwrites: false)
+      note("screenshot", path)
+    case .key, .move, .click, .hold, .release, .drag, .wheel:
+      // The first image brings the buttons.
+      guard buttonState != nil else { return false }
+      guard view.perform(step) else {
+        throw CommandError(
+          .badData, code: "syntax", "the view does not have the control of a step of the script",
+          hint: "name a button by its key or text, or a point by X,Y from 0 to 1")
+      }
+    }
+    return true
+  }
+
   /// Performs the action of a key.
   ///
   /// - Returns: False for the key that ends the preview.
@@ -236,7 +297,23 @@ final class PreviewRun {
     case .faster: try changeSpeed { $0 * 2 }
     case .resetClipping:
       for channel in content.meters.indices { content.meters[channel].resetClipping() }
-    case .help: content.keyHelp = content.keyHelp.isEmpty ? PreviewKey.descriptions : []
+    case .rotate:
+      do throws(MediaError) { report("rotated by \(try source.rotate()) degrees") } catch {
+        report(error.message)
+      }
+    case .zoomIn: zoom(by: 2.0.squareRoot())
+    case .zoomOut: zoom(by: 0.5.squareRoot())
+    case .zoomReset: zoom(by: 0)
+    case .torch: toggleTorch()
+    case .faces: toggle(.faces)
+    case .codes: toggle(.codes)
+    case .trigger:
+      settings.trigger?()
+      report(
+        settings.trigger == nil ? "clips need slowmo record --preview --trigger key" : "triggered")
+    case .help:
+      content.keyHelp =
+        content.keyHelp.isEmpty ? PreviewKey.descriptions + PreviewKey.windowDescriptions : []
     case .photo: takePhoto()
     case .windowScreenshot:
       try write("screenshot", stem: "preview-window", extension: "png") { () throws(MediaError) in
@@ -244,6 +321,39 @@ final class PreviewRun {
       }
     }
     return true
+  }
+
+  /// Multiplies the zoom factor of the camera, within its limits.
+  private func zoom(by factor: Double) {
+    let maximum = input.videoMaxZoomFactor
+    guard maximum > 1 else { return report("the camera has no zoom in this mode") }
+    do throws(MediaError) {
+      let wanted = min(max(1, input.videoZoomFactor * factor), maximum)
+      report("zoom \(decimal(try input.setVideoZoomFactor(wanted), 2))")
+    } catch { report(error.message) }
+  }
+
+  /// The controls of the camera.
+  private func cameraControls() throws(MediaError) -> CameraControls {
+    if let controls { return controls }
+    let made = try CameraControls(device: input.device)
+    controls = made
+    return made
+  }
+
+  private func toggleTorch() {
+    do throws(MediaError) {
+      try cameraControls().setTorchMode(isTorchOn ? .off : .on)
+      isTorchOn.toggle()
+      report(isTorchOn ? "torch on" : "torch off")
+    } catch { report(error.message) }
+  }
+
+  private func toggle(_ kind: PreviewObjects.Kind) {
+    do throws(MediaError) {
+      try objects.toggle(kind)
+      report(objects.kinds.contains(kind) ? "outlines \(kind.rawValue)" : "no \(kind.rawValue)")
+    } catch { report(error.message) }
   }
 
   private func changeDelay(by seconds: Rational) throws {
@@ -276,8 +386,7 @@ final class PreviewRun {
     content.focusPoint = point
     focusEnd = after(clock.now, Rational(1))
     do throws(MediaError) {
-      if self.controls == nil { self.controls = try CameraControls(device: device) }
-      guard let controls else { return }
+      let controls = try cameraControls()
       var changed: [String] = []
       if controls.isFocusPointOfInterestSupported {
         try controls.setFocusPointOfInterest(target)

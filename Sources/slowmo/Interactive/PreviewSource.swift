@@ -61,6 +61,17 @@ final class PreviewSource {
     try connection?.setVideoMirrored(isMirrored)
   }
 
+  /// Rotates the image clockwise by another 90 degrees.
+  ///
+  /// - Returns: The angle in degrees.
+  func rotate() throws(MediaError) -> Int {
+    let angle = (rotationAngle + 90) % 360
+    try connection?.setVideoRotationAngle(angle)
+    return angle
+  }
+
+  private var rotationAngle: Int { connection?.videoRotationAngle ?? 0 }
+
   /// The delay of the image; zero for a live image.
   var delay: MediaTime {
     if case .delayed(let preview) = output { preview.delay } else { .zero }
@@ -83,10 +94,11 @@ final class PreviewSource {
       return false
     case .live(let preview):
       guard delay > .zero else { return false }
-      let isMirrored = isMirrored
+      let (isMirrored, angle) = (isMirrored, rotationAngle)
       output = .delayed(try Self.delayed(session, delay, speed))
       replaced = (preview.ledger.replaced, preview.arrivals.missingCount)
       session.removeOutput(preview)
+      try connection?.setVideoRotationAngle(angle)
       try setMirrored(isMirrored)
       return true
     }

@@ -10,6 +10,29 @@ struct PreviewStatus {
     var missing: Int64 = 0
     var bytes: Int64 = 0
     var queueFill = 0.0
+    /// The memory before a trigger; nil without triggers.
+    var preRoll: PreRoll?
+  }
+
+  /// The time from before a trigger that is in memory.
+  struct PreRoll: Sendable {
+    /// The duration of the frames in memory, at most `wanted`.
+    var held = MediaTime.zero
+    let wanted: MediaTime
+    var isFull = false
+    /// Whether triggers are ignored until the memory is full.
+    let armsWhenFull: Bool
+
+    /// The ring that shows it.
+    var gauge: ViewGauge {
+      let part = wanted > .zero ? held.doubleValue / wanted.doubleValue : 1
+      guard !isFull else {
+        return ViewGauge(part: 1, label: "ready: the pre-roll is full")
+      }
+      let text = "pre-roll \(decimal(held.doubleValue, 1)) of \(decimal(wanted.doubleValue, 1)) s"
+      return ViewGauge(
+        part: min(part, 0.99), label: armsWhenFull ? "not armed: \(text)" : text)
+    }
   }
 
   /// The measured frame rate of the camera; nil until it is known.

@@ -29,6 +29,11 @@ package protocol PreviewView: AnyObject {
   /// Returns the input since the last call; nil if the view was closed.
   func takeInput() -> [PreviewInput]?
 
+  /// Performs a step of a script, whose effect ``takeInput()`` then returns.
+  ///
+  /// - Returns: False if the view does not have the control that the step names.
+  func perform(_ step: ViewStep) -> Bool
+
   /// Shows an image with its overlays, such as the histogram.
   ///
   /// - Throws: `MediaError` with `.noDisplay`.
@@ -44,6 +49,8 @@ package enum PreviewInput: Hashable, Sendable {
   case key(String)
   /// A click or tap at a point of the view.
   case tap(Point)
+  /// A number of steps of the wheel, positive if it turns away from the user.
+  case wheel(Double)
 }
 
 /// The content of a view.
@@ -64,6 +71,12 @@ package struct PreviewContent {
   package var focusPoint: Point?
   /// The keys to show over the image; empty while the help is not shown.
   package var keyHelp: [KeyDescription] = []
+  /// The buttons, which appear when the pointer moves; each acts as a key.
+  package var buttons: [ViewButton] = []
+  /// The outlines of objects in the image, in view coordinates.
+  package var overlays: [ViewOverlay] = []
+  /// The fill of the memory before a trigger; nil if it is not shown.
+  package var gauge: ViewGauge?
   /// Whether the image is dimmed because a photo is being taken.
   package var isBlinking = false
 }

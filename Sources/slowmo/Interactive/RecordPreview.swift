@@ -11,6 +11,7 @@ final class RecordPreview {
   private let movie: MovieFileOutput
   private let run: PreviewRun
   private let state: SharedState
+  private var isClosed = false
 
   /// State that the recording's thread and the main thread share.
   private final class SharedState: Sendable {
@@ -24,21 +25,33 @@ final class RecordPreview {
   ///   window can be opened.
   init(
     _ movie: MovieFileOutput, in session: CaptureSession, of input: DeviceInput,
-    _ windows: any PreviewWindowProvider
+    _ windows: any PreviewWindowProvider, triggers: TriggerOptions,
+    script: [ScriptLine<PreviewAction>]? = nil
   ) throws(MediaError) {
     self.movie = movie
     let shared = SharedState()
+    if triggers.isTriggered {
+      let preRoll = PreviewStatus.PreRoll(
+        wanted: triggers.pre ?? .zero, armsWhenFull: triggers.armWhenFull)
+      shared.recording.withLock { $0.preRoll = preRoll }
+    }
     state = shared
     let source = try PreviewSource(
       session, delay: .zero, speed: .normal, isMirrored: false, gravity: .resizeAspect)
     let view = try windows.open(
       title: input.device.name, width: input.format.width, height: input.format.height)
     var settings = PreviewRun.Settings()
+    settings.script = script
     settings.levels = { movie.levels }
     settings.recording = { shared.recording.withLock { $0 } }
     settings.isOver = { shared.isOver.load(ordering: .acquiring) }
-    run = PreviewRun(source, in: session, of: input.device, view: view, settings: settings)
+    settings.recognition = OptionalComponents.current.recognition
+    if triggers.isTriggered { settings.trigger = { movie.trigger(.key) } }
+    run = PreviewRun(source, in: session, of: input, view: view, settings: settings)
   }
+
+  /// Whether the recording ended because the user closed the window.
+  var wasClosed: Bool { isClosed }
 
   /// Updates the status line.
   ///
@@ -47,7 +60,17 @@ final class RecordPreview {
     state.recording.withLock {
       $0 = PreviewStatus.Recording(
         stored: progress.stored, missing: progress.missing, bytes: progress.bytes,
-        queueFill: progress.queueFill)
+        queueFill: progress.queueFill, preRoll: $0.preRoll)
+    }
+  }
+
+  /// Updates the ring that shows the memory before a trigger.
+  ///
+  /// Called on the thread of the recording.
+  func notePreRoll(_ duration: MediaTime, isFull: Bool) {
+    state.recording.withLock {
+      $0.preRoll?.held = duration
+      $0.preRoll?.isFull = isFull
     }
   }
 
@@ -73,7 +96,10 @@ final class RecordPreview {
       } catch { throw MediaError(error, at: .resources) }
       do {
         try run.show()
-        if !state.isOver.load(ordering: .acquiring), !Interrupt.isRequested { movie.stop() }
+        if !state.isOver.load(ordering: .acquiring), !Interrupt.isRequested {
+          isClosed = true
+          movie.stop()
+        }
       } catch {
         // A failed preview does not end the recording, which is more important.
         Output.warning("the preview ended: \(CommandError(error).message)")

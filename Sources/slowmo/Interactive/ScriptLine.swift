@@ -3,48 +3,44 @@
 import Overcrank
 
 /// A line of `--script`: an action and its time.
-struct ScriptLine<Action: Sendable>: Sendable {
-  /// The time in nanoseconds after the start of playback, or after the first frame of a camera.
-  let time: Int64
-  let action: Action
-
-  /// Reads a script: lines of `SECONDS ACTION` in ascending order.
-  ///
-  /// Empty lines, and lines that start with `#`, are ignored.
-  /// `example` has lines for the hint of an error. `action` returns the action of a word, or nil if
-  /// the word is none.
-  static func script(
-    _ path: String, example: String, _ action: (Substring) -> Action?
-  ) throws -> [ScriptLine] {
-    var script: [ScriptLine] = []
-    let lines = try Files.readText(path).split(omittingEmptySubsequences: false) { $0.isNewline }
-    for (number, line) in lines.enumerated() {
-      let words = line.split(whereSeparator: \.isWhitespace)
-      guard let first = words.first, !first.hasPrefix("#") else { continue }
-      func wrong(_ what: String) -> CommandError {
-        CommandError(
-          .badData, code: "syntax", "\(path):\(number + 1): \(what)",
-          hint: "write a line as SECONDS KEY, such as \(example)")
-      }
-      guard words.count == 2, let action = action(words[1]) else {
-        throw wrong("\(words.dropFirst().joined(separator: " ")) is not a key")
-      }
-      guard let time = try? Self.seconds(first) else { throw wrong("\(first) is not a time") }
-      guard time >= script.last?.time ?? 0 else {
-        throw wrong("\(first) is before the time of the line above")
-      }
-      script.append(ScriptLine(time: time, action: action))
-    }
-    return script
+struct ScriptLine<Key: Sendable>: Sendable {
+  enum Action: Sendable {
+    case key(Key)
+    case step(ViewStep)
   }
 
-  /// Parses a time in seconds, and returns it in nanoseconds.
-  private static func seconds(_ text: Substring) throws(MediaError) -> Int64 {
-    guard text.first?.isNumber == true else { throw MediaError(.syntax, "\(text) is not a time") }
-    let longest = MediaTime(seconds: 1_000_000)
-    let time = try TimeExpression(parsing: String(text)).resolved(
-      sourceDuration: longest, frameCount: 0,
-      frameTime: { (_) throws(MediaError) in throw MediaError(.syntax, "a frame is not a time") })
-    return nanoseconds(time.seconds)
+  /// The time in nanoseconds after the start of playback, or after the first frame of a camera; nil
+  /// for an action that follows the line above.
+  let time: Int64?
+  let action: Action
+
+  /// The key of the line; nil for another step.
+  var key: Key? { if case .key(let key) = action { key } else { nil } }
+
+  /// Reads a script, in the syntax of `ViewScript`; each key has a time.
+  ///
+  /// `example` has lines for the hint of an error. `key` returns the key of a word, or nil if the word
+  /// is none.
+  static func script(
+    _ path: String, example: String, _ key: (Substring) -> Key?
+  ) throws -> [ScriptLine] {
+    func wrong(_ line: Int, _ what: String) -> CommandError {
+      CommandError(
+        .badData, code: "syntax", "\(path):\(line): \(what)",
+        hint: "write a line as SECONDS KEY, such as \(example)")
+    }
+    let text = try Files.readText(path)
+    let script: ViewScript
+    do throws(ViewScript.Mistake) {
+      script = try ViewScript(text) { key($0) != nil }
+    } catch { throw wrong(error.line, error.text) }
+    return try script.lines.map { line in
+      guard case .key(let name) = line.step else {
+        return ScriptLine(time: line.time, action: .step(line.step))
+      }
+      guard let key = key(name[...]) else { throw wrong(line.number, "\(name) is not a key") }
+      guard let time = line.time else { throw wrong(line.number, "\(name) has no time") }
+      return ScriptLine(time: time, action: .key(key))
+    }
   }
 }

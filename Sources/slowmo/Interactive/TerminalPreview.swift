@@ -76,6 +76,8 @@ final class TerminalPreview: PreviewView {
     isAnswered = false
   }
 
+  func perform(_ step: ViewStep) -> Bool { false }
+
   func pngData() -> [UInt8]? { nil }
 }
 

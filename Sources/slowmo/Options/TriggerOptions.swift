@@ -77,6 +77,12 @@ struct TriggerOptions: ParsableArguments {
       valueName: "signal|key|udp:PORT|audio:-12dBFS|motion"))
   var trigger: [TriggerKind] = []
 
+  @Flag(
+    help: """
+      Ignore triggers until memory holds the time of --pre. -t then counts from there.
+      """)
+  var armWhenFull = false
+
   @Flag(help: "Wait for the next trigger after each clip; FILE is a template: swing_{n:03}.mov.")
   var `repeat` = false
 
@@ -110,7 +116,7 @@ struct TriggerOptions: ParsableArguments {
   func validate() throws {
     let lone = [
       ("--pre", pre != nil), ("--post", post != nil), ("--replay", replay != nil),
-      ("--repeat", self.repeat),
+      ("--repeat", self.repeat), ("--arm-when-full", armWhenFull),
       ("--quiet-period", quietPeriod != nil), ("--max-clips", maxClips != nil),
     ].first { $0.1 }
     if let lone, trigger.isEmpty {
@@ -130,6 +136,7 @@ struct TriggerOptions: ParsableArguments {
     var settings = TriggerSettings(
       preDuration: pre ?? .zero, postDuration: post ?? MediaTime(seconds: 2))
     settings.repeats = self.repeat
+    settings.armsWhenFull = armWhenFull
     settings.quietPeriod = quietPeriod
     settings.maximumClipCount = maxClips
     let quiet = quietPeriod ?? MediaTime(seconds: 1)

@@ -12,12 +12,17 @@ final class TriggerSources {
 
   /// Starts listening for triggers, which start clips of a movie output.
   ///
+  /// If `endsWithLines` is false, the capture does not end with standard input, because a window sends
+  /// triggers too.
+  ///
   /// - Throws: `CommandError` if a source cannot be opened.
-  convenience init(_ kinds: [TriggerKind], of movie: MovieFileOutput) throws {
+  convenience init(
+    _ kinds: [TriggerKind], of movie: MovieFileOutput, endsWithLines: Bool
+  ) throws {
     try self.init(kinds) {
       movie.trigger($0)
     } atEnd: {
-      movie.endTriggers(.signal)
+      if endsWithLines { movie.endTriggers(.signal) }
     }
   }
 
