@@ -269,7 +269,7 @@ struct PreviewScene: Hashable {
     let help = Widget.help(content.keyHelp, over: whole, density: density)
     return Widget(
       kind: .window, name: "window", area: whole,
-      children: bar.widgets(over: barArea, textScale: scale) + [help].compactMap { $0 })
+      children: help.map { [$0] } ?? bar.widgets(over: barArea, textScale: scale))
   }
 
   /// The area over whose lower edge the buttons are shown.
@@ -352,8 +352,8 @@ struct PreviewScene: Hashable {
       - content.meters.count * (Self.meterHeight + 2)
   }
 
-  /// Draws the status text, the audio meters and the histogram, stacked from the window's lower
-  /// edge upward.
+  /// Draws the status text and the audio meters, from the window's lower edge upward, and the
+  /// histogram at its upper edge.
   private var panel: [DrawingCommand] {
     var list: [DrawingCommand] = []
     let inner = max(0, size.width - 2 * Self.border)
@@ -369,7 +369,8 @@ struct PreviewScene: Hashable {
         font.fitting(content.status, width: inner, scale: scale), x: Self.border,
         y: textTop, scale: scale, .text))
     if let histogram = content.histogram {
-      list += bars(histogram, y: top - Self.histogramHeight - Self.border, width: inner)
+      // The buttons are at the lower edge.
+      list += bars(histogram, y: Self.border, width: inner)
     }
     return list
   }

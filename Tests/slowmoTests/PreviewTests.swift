@@ -246,7 +246,11 @@ struct PreviewTests {
       }
     }
     #expect(window.wasClosed && report.triggerCount == 0)
-    #expect(labels.first?.hasPrefix("not armed: pre-roll ") == true, "\(labels)")
+    let filling = PreviewStatus.PreRoll(
+      held: MediaTime(microseconds: 120_000), wanted: MediaTime(microseconds: 300_000),
+      armsWhenFull: true
+    ).gauge
+    #expect(filling.label == "not armed: pre-roll 0.1 of 0.3 s" && filling.part == 0.4)
     #expect(labels.last == "ready: the pre-roll is full")
     let command = try RecordCommand.parse(["synthetic", "-o", "clip.mov", "--trigger", "key"])
     let problem = try #require(command.problem(report, windowWasClosed: true))

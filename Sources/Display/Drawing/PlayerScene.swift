@@ -75,7 +75,8 @@ struct PlayerScene: Hashable, Sendable {
           kind: .timeLine(value: (position / timeline.duration).doubleValue), name: "time line",
           area: layout.scrubArea))
     }
-    children += bar.widgets(over: barArea, textScale: layout.textScale)
+    // The table of keys would cover some of the buttons.
+    if !showsHelp { children += bar.widgets(over: barArea, textScale: layout.textScale) }
     if showsHelp, let help = Widget.help(keyHelp, over: whole, density: density) {
       children.append(help)
     }
