@@ -98,15 +98,21 @@ def faces(count):
            "-c:v", "mjpeg", "-q:v", 2, "-pix_fmt", "yuvj420p", movie)
     document, used, wall = scan(movie, "--types", "faces")
     frame_count = document["frame_count"]
+    # Each frame searched as a whole is the peer in the same run.
+    whole, whole_used, _ = scan(movie, "--types", "faces", "--passes", "240", "--range", "0..0.1")
+    whole_ms = 1000 * whole_used / whole["examined_count"]
     ids = {row["face_id"] for row in document["objects"]}
     ms = 1000 * used / frame_count
     print(f"\nthree moving faces, {frame_count} frames: {len(document['objects'])} found with "
           f"{len(ids)} ids; {ms:.1f} ms of processor time a frame")
-    figures.add("processor time of a frame with three moving faces", ms, "ms", goal="<= 30",
-                met=ms <= 30)
+    print(f"a frame that is searched as a whole: {whole_ms:.1f} ms")
+    figures.add("processor time of a frame with three moving faces", ms, "ms",
+                {"each searched as a whole": whole_ms}, goal="<= 0.15", met=ms <= 0.15 * whole_ms)
     goal(len(document["objects"]) >= 0.99 * 3 * frame_count and len(ids) == 3,
          f"{len(document['objects'])} of {3 * frame_count} faces with {len(ids)} ids (goal: 99 %, 3)")
-    goal(ms <= 30, f"a frame takes {ms:.1f} ms of processor time (goal: 30)")
+    # 30 ms where the whole search takes 200.
+    goal(ms <= 0.15 * whole_ms,
+         f"a frame takes {ms / whole_ms:.3f} of a whole search (goal: 0.15)")
 
 
 def share(percent):

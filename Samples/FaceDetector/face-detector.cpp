@@ -53,7 +53,8 @@ struct overcrank_face_detector {
 
   /// As dlib's object_detector, but with an end: a detector of someone's own may find a face everywhere.
   ///
-  /// With `stopsAtFront`, the other views are left out if a front view is clear.
+  /// With `stopsAtFront`, the other views are left out if the front view of the face in the middle is
+  /// clear.
   std::vector<dlib::rect_detection> detect(
       bool frontOnly, double threshold, size_t capacity, bool stopsAtFront = false) {
     scanner.load(image);
@@ -71,7 +72,7 @@ struct overcrank_face_detector {
         detection.rect = one.second;
         all.push_back(detection);
       }
-      if (i == 0 && stopsAtFront && !all.empty() && all[0].detection_confidence >= clear) break;
+      if (i == 0 && stopsAtFront && hasClearMiddle(all)) break;
     }
     if (count > 1) std::sort(all.rbegin(), all.rend());
     for (const auto &one : all) {
@@ -82,6 +83,14 @@ struct overcrank_face_detector {
       if (isNew) kept.push_back(one);
     }
     return kept;
+  }
+
+  /// Whether the face in the middle of the image is clear. Another model may have no front view.
+  bool hasClearMiddle(const std::vector<dlib::rect_detection> &found) const {
+    const dlib::point middle(image.nc() / 2, image.nr() / 2);
+    return isOwn && std::any_of(found.begin(), found.end(), [&](const dlib::rect_detection &one) {
+      return one.detection_confidence >= clear && one.rect.contains(middle);
+    });
   }
 
   size_t side() const {

@@ -380,8 +380,7 @@ extension SDLWindow {
     case SDL_TEXTINPUT: text(event.text)
     case SDL_DROPFILE: dropped(event.drop)
     case SDL_KEYDOWN: key(event.key.keysym)
-    case SDL_KEYUP where event.key.keysym.sym == SDL_Keycode(SDLK_RETURN.rawValue):
-      .keyUp("return")
+    case SDL_KEYUP where key(event.key.keysym) == .key("return"): .keyUp("return")
     case SDL_MOUSEBUTTONDOWN:
       button(event.button.button).map { .pressed($0, point(event.button.x, event.button.y)) }
     case SDL_MOUSEBUTTONUP: button(event.button.button).map { .released($0) }

@@ -109,6 +109,9 @@ package struct ViewScript: Sendable {
 }
 
 extension ViewStep {
+  /// The greatest number of frames that a step waits for: a week of the fastest cameras.
+  private static let maximumFrameCount = 1_000_000_000
+
   /// Reads the parts of a step that is no key; nil if they are none.
   fileprivate init?(_ parts: [Substring]) {
     let rest = parts.dropFirst().joined(separator: " ")
@@ -126,7 +129,7 @@ extension ViewStep {
       self = .wheel(steps, Target(String(parts[2])))
     case ("wait", 2): self = .wait(rest)
     case ("frames", 2):
-      guard let count = Int(rest), count > 0 else { return nil }
+      guard let count = Int(rest), (1...Self.maximumFrameCount).contains(count) else { return nil }
       self = .frames(count)
     case ("png", 2...): self = .image(rest)
     default: return nil

@@ -182,14 +182,19 @@ extension Rect {
   }
 }
 
-/// Limits the share of a processor that a worker uses.
+/// Limits the share of a processor that a worker uses, in any ten seconds.
 ///
-/// After each task, the worker sleeps until the processor time that it used is no more than the
-/// allowed fraction of the time since the task began.
+/// After each task, the worker sleeps until the processor time that it used is no more than a fraction
+/// of the time since the task began. The fraction is below the allowed one, because ten seconds may
+/// begin and end with a task: if all tasks take `u`, they contain `u` more than their share.
 struct ProcessorBudget {
   /// The allowed fraction of a processor, above 0; at 1 the worker never sleeps.
   let share: Double
   private var nextStart: Int64?
+  private var longestTask: Int64 = 0
+
+  /// The time in microseconds over which the share is bounded.
+  static let window: Int64 = 10_000_000
 
   init(share: Double) { self.share = share }
 
@@ -204,7 +209,11 @@ struct ProcessorBudget {
   ///   - start: The time at which the work began.
   ///   - used: The processor time that the work used, in microseconds.
   mutating func spend(from start: Int64, used: Int64) {
-    nextStart = start + Int64((Double(used) / max(share, 0.001)).rounded())
+    longestTask = max(longestTask, used)
+    let (window, longest) = (Double(Self.window), Double(longestTask))
+    let fraction = (share * window - longest) / max(1, window - longest)
+    // A task of more than half of the allowed time exceeds it by itself, or nearly.
+    nextStart = start + Int64((Double(used) / max(fraction, share / 2, 0.001)).rounded())
   }
 
   /// The processor time of the calling thread, in microseconds.

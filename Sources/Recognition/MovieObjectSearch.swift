@@ -147,6 +147,8 @@ final class MovieObjectSearch {
 
   /// The greatest number of waiting frames.
   private var capacity: Int {
+    // No search may run while this thread rests.
+    guard limits.maximumProcessorShare == nil else { return 1 }
     let luma = lastDecoded?.luma
     return pool.capacity(bytesPerFrame: (luma?.height ?? 0) * (luma?.bytesPerRow ?? 0))
   }

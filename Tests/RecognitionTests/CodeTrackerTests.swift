@@ -114,5 +114,27 @@ struct CodeTrackerTests {
     var all = ProcessorBudget(share: 1)
     all.spend(from: 1_000, used: 100)
     #expect(all.rest(at: 1_050) == 0)
+    // The share of any ten seconds, if the first task is the longest.
+    var random = SeededGenerator(seed: 66)
+    for share in [0.1, 0.25, 0.6] {
+      var budget = ProcessorBudget(share: share)
+      var tasks: [Range<Int64>] = []
+      var now: Int64 = 0
+      while now < 60_000_000 {
+        let length = tasks.isEmpty ? 400_000 : Int64.random(in: 1_000...400_000, using: &random)
+        tasks.append(now..<now + length)
+        now += length
+        budget.spend(from: now - length, used: length)
+        now += budget.rest(at: now)
+      }
+      for first in tasks {
+        let window = first.lowerBound..<first.lowerBound + ProcessorBudget.window
+        let used = tasks.reduce(0) { $0 + Int64($1.clamped(to: window).count) }
+        #expect(Double(used) <= share * Double(ProcessorBudget.window) + 1, "\(share)")
+      }
+      // Half of the share is used even so.
+      let all = tasks.reduce(0) { $0 + $1.count }
+      #expect(Double(all) > share / 2 * Double(now))
+    }
   }
 }

@@ -48,7 +48,7 @@ struct TriggerQueueTests {
     }
   }
 
-  @Test func `Triggers before the arming time are ignored`() {
+  @Test func `Triggers outside the armed time do not count`() {
     var settings = TriggerSettings(
       preDuration: MediaTime(microseconds: 100), postDuration: MediaTime(microseconds: 100))
     settings.armsWhenFull = true
@@ -56,13 +56,17 @@ struct TriggerQueueTests {
     queue.begin(settings)
     queue.append(trigger(900))
     #expect(queue.take().isEmpty && queue.ignoredCount == 1)
-    queue.arm(atMicroseconds: 1_000)
+    queue.arm(duringMicroseconds: 1_000..<5_000)
     // An audio trigger is reported late.
     queue.append(trigger(999))
     // The ignored triggers begin no quiet period.
     queue.append(trigger(1_000))
     queue.append(trigger(1_100))
     #expect(queue.take().map(\.microseconds) == [1_000] && queue.ignoredCount == 3)
+    // The capture ends, and does not know it yet.
+    queue.append(trigger(4_999))
+    queue.append(trigger(5_000))
+    #expect(queue.take().map(\.microseconds) == [4_999] && queue.ignoredCount == 3)
   }
 
   @Test func `The default quiet period between triggers is a clip length`() {

@@ -432,7 +432,14 @@ struct WidgetFocus: Hashable, Sendable {
       guard let widget else { return .none }
       held = button == .left ? hovered : nil
       guard let held else { return .handled }
-      return widget.kind == .hold ? .held(held, true) : widget.change(at: point) ?? .handled
+      if widget.kind == .hold { return .held(held, true) }
+      guard let change = widget.change(at: point) else { return .handled }
+      // A press of the text of a slider does not move it.
+      guard point.x >= Double(widget.track.x) else {
+        self.held = nil
+        return .handled
+      }
+      return change
     case .released(.left): return release(in: tree, isOnButton: hovered == held)
     case .wheel(let steps, let point):
       guard let widget = tree.widget(at: point) else { return .none }

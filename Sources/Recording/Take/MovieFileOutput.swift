@@ -526,7 +526,7 @@ extension MovieFileOutput {
     let take = TriggeredTake(configuration, triggers, verification: begun.verification)
     var report = take.write(
       from: ring, end: { begun.sink.end ?? CaptureEnd() },
-      arm: { time in state.withLock { $0.triggers.arm(atMicroseconds: time) } },
+      arm: { range in state.withLock { $0.triggers.arm(duringMicroseconds: range) } },
       takeTriggers: { state.withLock { ($0.triggers.take(), $0.endOfTriggers) } }, notify: events)
     state.withLock { report.count($0.triggers) }
     for clip in report.clips { clip.log(to: session.logger) }

@@ -23,21 +23,27 @@ struct TriggerQueue {
   private var lastAccepted: Int64?
   /// The time from which triggers count, in microseconds of the camera's clock.
   private var armedTime = Int64.min
+  /// The time at which the capture ends, in microseconds of the camera's clock. The capture may learn
+  /// of it later.
+  private var endTime = Int64.max
 
   /// Applies the settings of a capture, also to the triggers that arrived before the capture.
   mutating func begin(_ settings: TriggerSettings) {
     let early = waiting
-    (waiting, lastAccepted) = ([], nil)
+    (waiting, lastAccepted, endTime) = ([], nil, .max)
     quietPeriod = settings.quietMicroseconds
     armedTime = settings.armsWhenFull ? .max : .min
     for trigger in early { append(trigger) }
   }
 
-  /// Lets triggers count from a time on, in microseconds of the camera's clock.
-  mutating func arm(atMicroseconds time: Int64) { armedTime = time }
+  /// Lets triggers count in a time range, in microseconds of the camera's clock.
+  mutating func arm(duringMicroseconds range: Range<Int64>) {
+    (armedTime, endTime) = (range.lowerBound, range.upperBound)
+  }
 
   /// Accepts, ignores or refuses a trigger.
   mutating func append(_ trigger: CaptureTrigger) {
+    guard trigger.microseconds < endTime else { return }
     // An early trigger begins no quiet period, because a clip does not follow it.
     guard trigger.microseconds >= armedTime else {
       ignoredCount += 1

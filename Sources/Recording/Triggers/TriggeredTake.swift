@@ -108,14 +108,14 @@ struct TriggeredTake {
   /// - Parameters:
   ///   - queue: The ring.
   ///   - end: The end of the capture. Called after the queue is closed.
-  ///   - arm: Called once the ring is full, if triggers count only from then on, with the time of the
-  ///     newest frame in microseconds.
+  ///   - arm: Called once the ring is full, if triggers count only from then on, with their time range
+  ///     in microseconds.
   ///   - takeTriggers: Returns the new triggers. If no more triggers will come, it also returns the
   ///     reason, otherwise nil.
   ///   - notify: Called with each event, on this thread.
   /// - Returns: The report of the capture and its clips.
   func write(
-    from queue: FrameQueue, end: () -> CaptureEnd, arm: (Int64) -> Void,
+    from queue: FrameQueue, end: () -> CaptureEnd, arm: (Range<Int64>) -> Void,
     takeTriggers: () -> (new: [CaptureTrigger], end: StopReason?),
     notify: (MovieFileOutput.TriggeredEvent) -> Void
   ) -> TriggeredReport {
@@ -351,7 +351,7 @@ struct TriggeredTake {
   /// Reports how much time the ring holds, until it is full, and ends a capture whose duration counts
   /// from then on.
   private func noteHistory(
-    of queue: FrameQueue, newest: Int64, _ state: inout Progress, _ arm: (Int64) -> Void,
+    of queue: FrameQueue, newest: Int64, _ state: inout Progress, _ arm: (Range<Int64>) -> Void,
     _ notify: (MovieFileOutput.TriggeredEvent) -> Void
   ) {
     if let end = state.endTime, newest >= end { control.stop(.duration) }
@@ -364,10 +364,10 @@ struct TriggeredTake {
     state.reportedHistory = held
     notify(.preRoll(duration: MediaTime(microseconds: min(held, kept)), isFull: state.isFull))
     guard state.isFull, triggers.armsWhenFull else { return }
-    arm(newest)
     state.endTime = configuration.settings.limit.duration.map {
       newest &+ Int64(saturating: $0.doubleValue * 1_000_000)
     }
+    arm(newest..<max(newest, state.endTime ?? .max))
   }
 
   /// Reports a trigger for which no clip is recorded.

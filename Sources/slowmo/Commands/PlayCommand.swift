@@ -189,7 +189,8 @@ struct PlayCommand: ParsableCommand, Verb {
     var next = self
     (next.file, next.range, next.start, next.scale) = (dropped, nil, nil, nil)
     (next.beside, next.origin, next.besideOrigin) = (nil, nil, nil)
-    (next.output, next.fps, next.annotations) = (nil, nil, nil)
+    (next.output, next.fps, next.annotations, next.script) = (nil, nil, nil, nil)
+    next.timing.captureFps = nil
     return try next.perform()
   }
 

@@ -85,6 +85,9 @@ final class PreviewRun {
     (drawn, messageEnd, focusEnd, blinkEnd) = (start, start, start, start)
   }
 
+  /// Whether a script operates the view.
+  var hasScript: Bool { settings.script != nil }
+
   /// The rate of all frames that arrived, in frames per second; nil if unknown.
   var measuredFrameRate: Rational? { first.flatMap { source.arrivals.exactFrameRate(since: $0) } }
 
@@ -111,6 +114,7 @@ final class PreviewRun {
         // The times of a script count from the first frame, however long the camera takes to
         // deliver it.
         if scriptStart == nil, source.arrivals.frameCount > 0 { scriptStart = now }
+        var isInputPending = false
         steps: while let scriptStart, next < script.count,
           now >= after(scriptStart, Self.seconds(script[next].time ?? 0))
         {
@@ -120,9 +124,12 @@ final class PreviewRun {
           }
           next += 1
           // The view handles a step with the next input, and a later step sees its effect.
-          if case .step = script[next - 1].action { break }
+          if case .step = script[next - 1].action {
+            isInputPending = true
+            break
+          }
         }
-        if next >= script.count { break }
+        if next >= script.count, !isInputPending { break }
       }
       try collectPhotos()
       try refresh(now)
@@ -260,7 +267,11 @@ final class PreviewRun {
         .badData, code: "syntax", "the script waits for \(event), which preview does not know",
         hint: "wait for frames: frames N")
     case .image(let path):
-      guard let data = try view.pngData() else { return true }
+      guard let data = try view.pngData() else {
+        throw CommandError(
+          .badData, code: "syntax", "the script writes \(path), but the view has no image",
+          hint: "leave out --terminal")
+      }
       try Files.write(path, Data(data), overwrites: false)
       note("screenshot", path)
     case .key, .move, .click, .hold, .release, .drag, .wheel:
@@ -308,9 +319,14 @@ final class PreviewRun {
     case .faces: toggle(.faces)
     case .codes: toggle(.codes)
     case .trigger:
-      settings.trigger?()
-      report(
-        settings.trigger == nil ? "clips need slowmo record --preview --trigger key" : "triggered")
+      guard let trigger = settings.trigger else {
+        report("clips need slowmo record --preview --trigger key")
+        break
+      }
+      let preRoll = settings.recording?()?.preRoll
+      trigger()
+      let isIgnored = preRoll.map { $0.armsWhenFull && !$0.isFull } ?? false
+      report(isIgnored ? "ignored: the pre-roll is not full yet" : "triggered")
     case .help:
       content.keyHelp =
         content.keyHelp.isEmpty ? PreviewKey.descriptions + PreviewKey.windowDescriptions : []

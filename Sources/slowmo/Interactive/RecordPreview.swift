@@ -94,19 +94,26 @@ final class RecordPreview {
           state.isOver.store(true, ordering: .releasing)
         }
       } catch { throw MediaError(error, at: .resources) }
+      var failure: (any Error)?
       do {
         try run.show()
         if !state.isOver.load(ordering: .acquiring), !Interrupt.isRequested {
           isClosed = true
           movie.stop()
         }
+      } catch  where run.hasScript {
+        // Only the script ends the recording.
+        failure = error
+        movie.stop()
       } catch {
         // A failed preview does not end the recording, which is more important.
         Output.warning("the preview ended: \(CommandError(error).message)")
       }
       thread.join()
       guard let result else { throw MediaError(.outOfMemory, "the recording did not run") }
-      return try result.get()
+      let value = try result.get()
+      if let failure { throw failure }
+      return value
     }
   }
 }
