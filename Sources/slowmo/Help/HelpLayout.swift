@@ -73,12 +73,13 @@ enum HelpLayout {
   /// Options in no group are listed as general options.
   static let groups: [String: [Group]] = [
     "record": [
-      Group("VIDEO", "mode", "fastest", "codec", "droppable", "preview"),
+      Group("VIDEO", "mode", "fastest", "codec", "droppable", "preview", "script"),
       Group("AUDIO", "audio", "audio-codec"),
       Group("FILE", "output", "segment", "reconnect", "burst", "faststart"),
       Group("LIMIT", "duration", "frames", "max-size", "min-free", "max-drops"),
       Group(
-        "CLIP", "trigger", "pre", "post", "repeat", "max-clips", "quiet-period", "replay", "exec"),
+        "CLIP", "trigger", "pre", "post", "arm-when-full", "repeat", "max-clips", "quiet-period",
+        "replay", "exec"),
       Group(
         "METADATA", "title", "tag", "location", "metadata-fd", "metadata", "face-model", "report",
         "frames-csv"),
@@ -128,6 +129,7 @@ enum HelpLayout {
       Group("AUDIO", "pitch", "audio", "audio-track"),
       Group("COMPARISON", "beside", "origin", "beside-origin"),
       Group("CONTROL", "terminal", "window", "script"),
+      Group("MEASURES", "annotations", "scale"),
       Group("TIME", "clock", "capture-fps"),
       Group("EDIT", "output", "fps"),
     ],

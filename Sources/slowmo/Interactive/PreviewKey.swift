@@ -49,6 +49,7 @@ enum PreviewKey: String, CaseIterable {
 
   /// The further keys, and the effects of the pointer, in a window.
   static let windowDescriptions = [
+    KeyDescription("space", "trigger a clip, in record --preview --trigger"),
     KeyDescription("tab return", "choose a button, press it"),
     KeyDescription("click", "focus and expose at this point"),
     KeyDescription("wheel", "zoom of the camera"),
