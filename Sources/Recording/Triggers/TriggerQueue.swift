@@ -23,8 +23,9 @@ struct TriggerQueue {
   private var lastAccepted: Int64?
   /// The time from which triggers count, in microseconds of the camera's clock.
   private var armedTime = Int64.min
-  /// The time at which the capture ends, in microseconds of the camera's clock. The capture may learn
-  /// of it later.
+  /// The time at which the capture ends, in microseconds of the camera's clock.
+  ///
+  /// The capture may learn of it later.
   private var endTime = Int64.max
 
   /// Applies the settings of a capture, also to the triggers that arrived before the capture.
