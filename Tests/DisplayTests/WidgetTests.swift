@@ -98,6 +98,9 @@ struct WidgetTests {
       effects(.pressed(.left, left), .moved(right), .released(.left), .moved(left))
         == [.changed("speed", 0), .changed("speed", 1), .handled, .none])
     #expect(effects(.wheel(2, track.middle)) == [.changed("speed", 0.6)])
+    // The text of a slider is no part of its track.
+    let text = Point(x: left.x - 4, y: left.y)
+    #expect(effects(.pressed(.left, text), .moved(right)) == [.handled, .none])
     let item = try middle("camera 3")
     #expect(effects(.pressed(.left, item), .released(.left)).last == .selected("camera", 3))
   }

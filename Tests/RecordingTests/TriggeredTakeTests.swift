@@ -240,7 +240,7 @@ struct TriggeredTakeTests {
     let queue = try take.makeRing()
     let ring = ScriptedRing(
       queue, try frames(400, camera, &random), of: try camera.images([7]), triggers: [])
-    var armed: [Int64] = []
+    var armed: [Range<Int64>] = []
     var history: [(time: MediaTime, isFull: Bool)] = []
     let pusher = try BlockingThread { ring.push() }
     defer { pusher.join() }
@@ -250,8 +250,10 @@ struct TriggeredTakeTests {
       notify: { event in
         if case .preRoll(let time, let isFull) = event { history.append((time, isFull)) }
       })
-    let time = try #require(armed.first)
-    #expect(armed.count == 1 && time >= camera.base + 500_000)
+    let range = try #require(armed.first)
+    #expect(armed.count == 1 && range.lowerBound >= camera.base + 500_000)
+    // A second of the duration limit.
+    #expect(range.count == 1_000_000)
     #expect(history.last?.time == MediaTime(microseconds: 500_000))
     #expect(history.map(\.isFull).filter { $0 } == [true] && history.last?.isFull == true)
     #expect(

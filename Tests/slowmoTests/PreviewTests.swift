@@ -288,6 +288,21 @@ struct PreviewTests {
     _ = try scratch.write(Array("click nothing\n".utf8), as: "keys.txt")
     let refused = try await windowed("preview", "synthetic:320x240@60", "--script", "keys.txt")
     #expect(refused.status == 65 && refused.errors.contains("does not have the control"))
+    // A click in the last line is handled, too.
+    _ = try scratch.write(Array("frames 2\nclick mirror\n".utf8), as: "keys.txt")
+    let last = try await windowed(
+      "preview", "synthetic:320x240@60", "--script", "keys.txt", "--json")
+    #expect(try events(last, "key") == ["m"])
+    _ = try scratch.write(Array("frames \(Int.max)\n".utf8), as: "keys.txt")
+    let endless = try await windowed("preview", "synthetic:320x240@60", "--script", "keys.txt")
+    #expect(endless.status == 65, "\(endless.errors)")
+  }
+
+  @Test func `A script that fails ends the recording`() async throws {
+    _ = try scratch.write(Array("frames 3\nclick nothing\n".utf8), as: "keys.txt")
+    let failed = try await windowed(
+      "record", "synthetic:320x240@60", "-o", "a.mov", "--preview", "--script", "keys.txt")
+    #expect(failed.status == 65 && failed.errors.contains("does not have the control"))
   }
 
   @Test func `A recording with a preview window stores all frames`() async throws {

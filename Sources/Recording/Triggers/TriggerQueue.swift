@@ -23,15 +23,15 @@ struct TriggerQueue {
   private var lastAccepted: Int64?
   /// The time from which triggers count, in microseconds of the camera's clock.
   private var armedTime = Int64.min
-  /// The time at which the capture ends, in microseconds of the camera's clock.
+  /// The time at which the capture ends, in microseconds of the camera's clock; nil if unknown.
   ///
   /// The capture may learn of it later.
-  private var endTime = Int64.max
+  private var endTime: Int64?
 
   /// Applies the settings of a capture, also to the triggers that arrived before the capture.
   mutating func begin(_ settings: TriggerSettings) {
     let early = waiting
-    (waiting, lastAccepted, endTime) = ([], nil, .max)
+    (waiting, lastAccepted, endTime) = ([], nil, nil)
     quietPeriod = settings.quietMicroseconds
     armedTime = settings.armsWhenFull ? .max : .min
     for trigger in early { append(trigger) }
@@ -44,7 +44,7 @@ struct TriggerQueue {
 
   /// Accepts, ignores or refuses a trigger.
   mutating func append(_ trigger: CaptureTrigger) {
-    guard trigger.microseconds < endTime else { return }
+    if let endTime, trigger.microseconds >= endTime { return }
     // An early trigger begins no quiet period, because a clip does not follow it.
     guard trigger.microseconds >= armedTime else {
       ignoredCount += 1

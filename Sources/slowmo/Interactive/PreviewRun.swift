@@ -323,7 +323,7 @@ final class PreviewRun {
         report("clips need slowmo record --preview --trigger key")
         break
       }
-      let preRoll = settings.recording?()?.preRoll
+      let preRoll = settings.recording?().preRoll
       trigger()
       let isIgnored = preRoll.map { $0.armsWhenFull && !$0.isFull } ?? false
       report(isIgnored ? "ignored: the pre-roll is not full yet" : "triggered")
