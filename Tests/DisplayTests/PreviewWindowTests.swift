@@ -110,7 +110,7 @@ extension PlayerWindowTests {
       #expect(window.width == 640 && window.height == 480)
       content.isBlinking = true
       try window.present(nil, content)
-      #expect(try color(window.pixels(), Point(x: 20, y: 20)) == [0x0B, 0x0C, 0x0E])
+      #expect(try color(window.pixels(), Point(x: 40, y: 300)) == [0x0B, 0x0C, 0x0E])
       #expect(try window.pngData().starts(with: [0x89, 0x50]))
     }
 
