@@ -11,7 +11,7 @@
 #   Samples/install-faces.sh --remove     removes it
 set -euo pipefail
 # To be increased with each change to Samples/FaceDetector.
-version=19.24-8
+version=19.24-9
 name=libovercrank-faces1
 directory=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=Samples/install-packages.sh

@@ -7,6 +7,7 @@
 #include <dlib/array2d.h>
 #include <dlib/image_processing/frontal_face_detector.h>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -354,33 +355,37 @@ int write(
   return static_cast<int>(count);
 }
 
+int find_part(
+    overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
+    size_t row, size_t step, const overcrank_face_part *part, int front_only, double threshold,
+    overcrank_face *faces, size_t capacity, bool isKnown) {
+  const int usable = check(detector, pixels, width, height, part);
+  if (usable != 1) return usable;
+  try {
+    std::optional<FewSizes> few;
+    if (isKnown) few.emplace(detector->scanner);
+    draw(detector, pixels, width, height, row, step, part);
+    return write(detector->detect(front_only, threshold, capacity, isKnown), part, faces, capacity);
+  } catch (...) {
+    return -1;
+  }
+}
+
 int find_in(
     overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
     size_t row, size_t step, const overcrank_face_part *part, int front_only, double threshold,
     overcrank_face *faces, size_t capacity) {
-  const int usable = check(detector, pixels, width, height, part);
-  if (usable != 1) return usable;
-  try {
-    draw(detector, pixels, width, height, row, step, part);
-    return write(detector->detect(front_only, threshold, capacity), part, faces, capacity);
-  } catch (...) {
-    return -1;
-  }
+  return find_part(
+      detector, pixels, width, height, row, step, part, front_only, threshold, faces, capacity,
+      false);
 }
 
 int find_known(
     overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
     size_t row, size_t step, const overcrank_face_part *part, int front_only, double threshold,
     overcrank_face *faces, size_t capacity) {
-  const int usable = check(detector, pixels, width, height, part);
-  if (usable != 1) return usable;
-  try {
-    const FewSizes few(detector->scanner);
-    draw(detector, pixels, width, height, row, step, part);
-    return write(detector->detect(front_only, threshold, capacity, true), part, faces, capacity);
-  } catch (...) {
-    return -1;
-  }
+  return find_part(
+      detector, pixels, width, height, row, step, part, front_only, threshold, faces, capacity, true);
 }
 
 int views(

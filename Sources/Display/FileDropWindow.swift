@@ -52,7 +52,7 @@ package final class FileDropWindow {
 
   /// The table; nil if the window is too small for it.
   var widgets: Widget? {
-    Widget.help(lines, over: area, density: Int(window.density.rounded()))
+    Widget.help(lines, over: area, density: window.textDensity)
   }
 
   private var area: PixelRect {

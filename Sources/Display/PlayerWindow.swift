@@ -139,7 +139,7 @@ public final class PlayerWindow {
     scene = PlayerScene(
       size: window.size, panes: players.map { _ in PlayerScene.Pane() },
       timeline: TimelineContent(composition))
-    scene.density = Int(window.density.rounded())
+    scene.density = window.textDensity
     if let clip = Self.clipSize(players[0]), clip.height > 0 {
       scene.thumbnailAspect = Double(clip.width) / Double(clip.height)
     }
@@ -274,7 +274,7 @@ public final class PlayerWindow {
   }
 
   private func resize() {
-    (scene.size, scene.density) = (window.size, Int(window.density.rounded()))
+    (scene.size, scene.density) = (window.size, window.textDensity)
     // Moving each image by zero pixels limits its position to the new size of its pane.
     for pane in scene.panes.indices { pan(x: 0, y: 0, pane: pane) }
     mustDraw = true

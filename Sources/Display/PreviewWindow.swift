@@ -102,7 +102,7 @@ public final class PreviewWindow {
     window = try SDLWindow(
       title: title,
       size: VideoSize(width: max(320, Int(rect.width)), height: max(180, Int(rect.height))))
-    scene = PreviewScene(size: window.size, density: Int(window.density.rounded()))
+    scene = PreviewScene(size: window.size, density: window.textDensity)
   }
 
   /// The width of the window in pixels.
@@ -142,7 +142,7 @@ public final class PreviewWindow {
       case .closed: return nil
       case .exposed: mustDraw = true
       case .resized:
-        (scene.size, scene.density) = (window.size, Int(window.density.rounded()))
+        (scene.size, scene.density) = (window.size, window.textDensity)
         mustDraw = true
       case .moved: scene.bar.show()
       case .pointerLeft: scene.bar.pointerLeft()
@@ -174,7 +174,7 @@ public final class PreviewWindow {
   /// Sets the size of the window in pixels.
   public func resize(width: Int, height: Int) {
     window.resize(to: VideoSize(width: width, height: height))
-    (scene.size, scene.density) = (window.size, Int(window.density.rounded()))
+    (scene.size, scene.density) = (window.size, window.textDensity)
     mustDraw = true
   }
 

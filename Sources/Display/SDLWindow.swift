@@ -113,6 +113,9 @@ final class SDLWindow {
     return width > 0 ? max(1, Double(size.width) / Double(width)) : 1
   }
 
+  /// The factor by which texts are larger than on a usual screen.
+  var textDensity: Int { Int(density.rounded()) }
+
   /// Switches between full screen and a window.
   func toggleFullScreen() {
     let mode = UInt32(SDL_WINDOW_FULLSCREEN_DESKTOP.rawValue)

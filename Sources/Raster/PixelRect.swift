@@ -41,6 +41,11 @@ public struct PixelRect: Hashable, Sendable, Codable {
       height: max(0, min(heightLimit, bottom) - top))
   }
 
+  /// The rectangle with a margin at each side.
+  package func expanded(by margin: Int) -> PixelRect {
+    PixelRect(x: x - margin..<right + margin, y: y - margin..<bottom + margin)
+  }
+
   /// The smallest rectangle with even coordinates that contains this rectangle.
   package var even: PixelRect {
     PixelRect(x: x & ~1..<(right + 1) & ~1, y: y & ~1..<(bottom + 1) & ~1)

@@ -80,10 +80,7 @@ struct MovieSchedule {
       let luma = frame.luma
       // The code of which a part has changed reaches beyond this part.
       let margin = max(96, luma.width / 8)
-      let area = PixelRect(
-        x: changed.x - margin, y: changed.y - margin, width: changed.width + 2 * margin,
-        height: changed.height + 2 * margin
-      ).clamped(width: luma.width, height: luma.height)
+      let area = changed.expanded(by: margin).clamped(width: luma.width, height: luma.height)
       if 2 * area.width * area.height <= luma.width * luma.height { return area }
     }
     framesSinceWhole = 0
@@ -162,12 +159,10 @@ private struct BrightnessGrid {
       let bottom = rows.max()
     else { return nil }
     let margin = max(whole.width, whole.height) / 8
-    let (x, y) = (left * whole.width / Self.columns, top * whole.height / Self.rows)
     return PixelRect(
-      x: x - margin, y: y - margin,
-      width: (right + 1) * whole.width / Self.columns - x + 2 * margin,
-      height: (bottom + 1) * whole.height / Self.rows - y + 2 * margin
-    ).clamped(width: whole.width, height: whole.height)
+      x: left * whole.width / Self.columns..<(right + 1) * whole.width / Self.columns,
+      y: top * whole.height / Self.rows..<(bottom + 1) * whole.height / Self.rows
+    ).expanded(by: margin).clamped(width: whole.width, height: whole.height)
   }
 
   /// Whether the brightness of a cell can come from motion since this frame.

@@ -101,7 +101,7 @@ final class RecordPreview {
           isClosed = true
           movie.stop()
         }
-      } catch  where run.hasScript {
+      } catch let error where run.hasScript {
         // Only the script ends the recording.
         failure = error
         movie.stop()
