@@ -18,10 +18,14 @@ struct JPEGStructure {
   private enum Marker {
     /// The markers of frame headers are in this range, together with three others.
     static let frames: ClosedRange<UInt8> = 0xC0...0xCF
-    static let (huffmanTables, extensions, arithmetic): (UInt8, UInt8, UInt8) = (0xC4, 0xC8, 0xCC)
+    static let huffmanTables: UInt8 = 0xC4
+    static let extensions: UInt8 = 0xC8
+    static let arithmetic: UInt8 = 0xCC
     static let sequential: ClosedRange<UInt8> = 0xC0...0xC1
     static let restarts: ClosedRange<UInt8> = 0xD0...0xD7
-    static let (start, end, scan): (UInt8, UInt8, UInt8) = (0xD8, 0xD9, 0xDA)
+    static let start: UInt8 = 0xD8
+    static let end: UInt8 = 0xD9
+    static let scan: UInt8 = 0xDA
     static let restartInterval: UInt8 = 0xDD
     /// The least code of a marker that cameras use.
     ///
@@ -31,9 +35,8 @@ struct JPEGStructure {
 
   /// The greatest number of zero bytes that cameras append to a JPEG image.
   private static let paddingLimit = 4_096
-  /// The number of bits of the shortest code in the usual Huffman tables, which an image may omit:
-  /// luminance and chrominance.
-  private static let usualBits = (dc: 2, ac: 2)
+  /// The number of bits of the shortest code in the usual Huffman tables, which an image may omit.
+  private static let usualBits = 2
 
   private let bytes: UnsafeRawBufferPointer
   private var position = 0
@@ -45,8 +48,8 @@ struct JPEGStructure {
   private var isSequential = false
   private var restartInterval = 0
   /// The least number of bits of a block's part, for each of four tables.
-  private var dcBits = InlineArray<4, Int>(repeating: usualBits.dc)
-  private var acBits = InlineArray<4, Int>(repeating: usualBits.ac)
+  private var dcBits = InlineArray<4, Int>(repeating: usualBits)
+  private var acBits = InlineArray<4, Int>(repeating: usualBits)
 
   /// The image without the zero bytes at its end, or nil if it lacks its SOI or its EOI marker.
   static func image(in bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
@@ -160,13 +163,11 @@ struct JPEGStructure {
     var start = 0
     while start + 17 <= segment.count {
       let (kind, table) = (segment[start] >> 4, Int(segment[start] & 15))
-      var (total, shortest) = (0, 0)
-      for length in 1...16 {
-        total += Int(segment[start + length])
-        if shortest == 0, total > 0 { shortest = length }
-      }
+      let counts = segment.loadUnaligned(fromByteOffset: start + 1, as: SIMD16<UInt8>.self)
+      let total = Int(SIMD16<UInt16>(truncatingIfNeeded: counts).wrappedSum())
       guard kind <= 1, table < 4, start + 17 + total <= segment.count else { return false }
-      shortest = max(1, shortest)
+      var shortest = 1
+      while total > 0, segment[start + shortest] == 0 { shortest += 1 }
       if kind == 0 {
         dcBits[table] = shortest
       } else {

@@ -64,10 +64,21 @@ package enum BoxType {
 package struct BoxBytes {
   package private(set) var bytes: [UInt8] = []
 
-  package init() {}
+  /// Starts without bytes.
+  ///
+  /// `capacity` is the expected number of bytes.
+  package init(capacity: Int = 0) { bytes.reserveCapacity(capacity) }
 
   package mutating func append(_ number: some FixedWidthInteger) {
-    withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
+    let size = MemoryLayout.size(ofValue: number)
+    bytes.append(addingCapacity: size) { added in
+      added.withUnsafeMutableBufferPointer { buffer, count in
+        withUnsafeBytes(of: number.bigEndian) {
+          UnsafeMutableRawBufferPointer(buffer).copyMemory(from: $0)
+        }
+        count = size
+      }
+    }
   }
 
   /// Appends a number with 64 bits if `isLong` is true, or else with 32 bits, which it must fit.

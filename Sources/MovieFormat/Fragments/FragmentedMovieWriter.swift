@@ -50,13 +50,14 @@ package struct FragmentedMovieWriter: ~Copyable {
     /// The decoding time becomes zero in the file. It is negative for audio with encoder priming and for
     /// reordered video.
     let first: FirstSample
+    // A property that is computed for each sample would copy the track.
+    fileprivate let isVideo: Bool
     fileprivate var lastTicks: Int64?
 
     package init(_ description: MovieTrack, encoding: SampleEncoding, first: FirstSample) {
       (self.description, self.encoding, self.first) = (description, encoding, first)
+      isVideo = description.kind == .video
     }
-
-    fileprivate var firstTicks: Int64 { first.ticks }
   }
 
   private let file: RandomAccessFile
@@ -139,9 +140,10 @@ package struct FragmentedMovieWriter: ~Copyable {
   ) throws(CallFailure) {
     // A rejected sample must leave no bytes in the file, so all checks come before the first write.
     try disk.check()
-    let shaped = tracks[track].encoding.shape(bytes, in: &scratch)
+    let encoding = tracks[track].encoding
+    let shaped = encoding.shape(bytes, in: &scratch)
     try check(shaped, track: track, ticks: ticks)
-    let time = ticks - tracks[track].firstTicks
+    let time = ticks - tracks[track].first.ticks
     fragment?.endLast(ofTrack: track, atTicks: time)
     if let fragment {
       let isLong = track == 0 && time - fragment.ticks >= layout.fragmentTicks
@@ -150,7 +152,7 @@ package struct FragmentedMovieWriter: ~Copyable {
       if isLong || isLarge || isFull { try closeFragment() }
     }
     if fragment == nil {
-      let images = tracks[0].lastTicks.map { $0 - tracks[0].firstTicks } ?? 0
+      let images = tracks[0].lastTicks.map { $0 - tracks[0].first.ticks } ?? 0
       try openFragment(atTicks: track == 0 ? time : images)
     }
     let check = try write(shaped)
@@ -164,7 +166,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     journal.hold(sample)
     // The record of a sample of the first video track is written later, together with the record of its
     // frame.
-    if track != 0 || tracks[track].description.kind != .video { try flush() }
+    if track != 0 || !tracks[track].isVideo { try flush() }
     disk.note(writtenBytes: byteCount)
   }
 
@@ -247,7 +249,7 @@ package struct FragmentedMovieWriter: ~Copyable {
   /// Sets the duration of a track's last sample, in ticks.
   package mutating func endLast(ofTrack track: Int, duration: Int64) {
     guard let last = tracks[track].lastTicks else { return }
-    fragment?.endLast(ofTrack: track, atTicks: last - tracks[track].firstTicks + duration)
+    fragment?.endLast(ofTrack: track, atTicks: last - tracks[track].first.ticks + duration)
   }
 
   /// Closes the last fragment, after which no other method may be called.
@@ -278,7 +280,8 @@ package struct FragmentedMovieWriter: ~Copyable {
   private mutating func openFragment(atTicks ticks: Int64) throws(CallFailure) {
     let capacity = 2 * layout.samplesPerFragment + early.count
     fragmentCount += 1
-    var head = BoxBytes()
+    let journalStart = byteCount + Int64(headSpace)
+    var head = BoxBytes(capacity: headSpace + FragmentJournal.byteCount(capacity: capacity) + 8)
     head.free(headSpace)
     FragmentJournal.write(
       capacity: capacity, number: fragmentCount, fragmentStart: byteCount,
@@ -289,7 +292,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     try file.write(head.bytes, at: byteCount)
     fragment = MovieFragment(
       start: byteCount, ticks: ticks, trackCount: tracks.count, isReordered: layout.isReordered)
-    journal = FragmentJournal(start: byteCount + Int64(headSpace), capacity: capacity)
+    journal.begin(at: journalStart, capacity: capacity)
     byteCount += Int64(head.bytes.count)
     for frame in early { journal.hold(frame) }
     early = []
@@ -313,7 +316,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64
   ) throws(CallFailure) {
     let last = tracks[track].lastTicks
-    let (step, overflow) = ticks.subtractingReportingOverflow(last ?? tracks[track].firstTicks)
+    let (step, overflow) = ticks.subtractingReportingOverflow(last ?? tracks[track].first.ticks)
     guard !overflow, last == nil ? step >= 0 : step > 0, step <= Self.maximumSampleTicks,
       (1...Int(Int32.max) / 2).contains(bytes.count)
     else {

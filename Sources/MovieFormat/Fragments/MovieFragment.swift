@@ -83,7 +83,7 @@ struct MovieFragment {
   ///   - space: The total size of both boxes in bytes.
   /// - Returns: The bytes of both boxes.
   func head(number: UInt32, space: Int) -> [UInt8] {
-    var head = BoxBytes()
+    var head = BoxBytes(capacity: space)
     if isEmpty {
       head.free(space)
     } else {
@@ -170,8 +170,8 @@ extension StoredSample {
 /// number of bytes of the file that were synced to the disk.
 struct FragmentJournal {
   /// The byte offset of the journal box in the file.
-  let start: Int64
-  let capacity: Int
+  private(set) var start: Int64
+  private(set) var capacity: Int
   private(set) var count = 0
   /// Encoded records that are counted in `count`, but not written to the file yet.
   private var waiting: [UInt8] = []
@@ -236,6 +236,12 @@ struct FragmentJournal {
   }
 
   func hasSpace(for more: Int) -> Bool { count + more <= capacity }
+
+  /// Starts the empty journal of another fragment, with the memory of this one.
+  mutating func begin(at start: Int64, capacity: Int) {
+    (self.start, self.capacity, count) = (start, capacity, 0)
+    waiting.removeAll(keepingCapacity: true)
+  }
 
   /// Queues the record of a frame, which ``flush(to:)`` writes.
   mutating func hold(_ frame: FrameObservation) {

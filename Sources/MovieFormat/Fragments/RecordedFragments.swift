@@ -99,6 +99,9 @@ package struct RecordedFragments {
     _ empty: RecordedFragment, _ records: [TakeRecord], fileEnd: Int64
   ) -> RecordedFragment {
     var fragment = empty
+    // A take without audio has a sample for each frame.
+    fragment.samples.reserveCapacity(records.count / 2)
+    fragment.frames.reserveCapacity(records.count / 2)
     for record in records {
       switch record {
       case .frame(let frame): fragment.frames.append(frame)

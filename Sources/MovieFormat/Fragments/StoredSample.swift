@@ -116,7 +116,8 @@ package struct ScratchBytes: ~Copyable {
 /// reading one.
 package struct SampleCheck {
   private static let sectorBytes: Int64 = 512
-  private static let wordCount = 4
+  /// The size of four words.
+  private static let blockBytes = 32
 
   private let bytes: UnsafeRawBufferPointer
   /// The four sums, one for each position in a block of four words.
@@ -150,9 +151,24 @@ package struct SampleCheck {
   package mutating func add(upTo end: Int) {
     // The bytes at and after `end` may not exist yet, so only whole words before `end` are read.
     // Only at the end of the sample, the last word may be shorter.
-    let limit = end < bytes.count ? end - 8 * Self.wordCount : bytes.count - 1
+    let limit = end < bytes.count ? end - Self.blockBytes : bytes.count - 1
+    let wholeLimit = min(limit, bytes.count - Self.blockBytes)
+    // The loop runs for each sector of a sample, so its state is in local variables.
+    var (first, second, third, fourth) = sums
+    var (start, next) = (offset, nextIndex)
+    while start <= wholeLimit {
+      first = Self.mixed(first, word(start))
+      second = Self.mixed(second, word(start + 8))
+      third = Self.mixed(third, word(start + 16))
+      fourth = Self.mixed(fourth, word(start + 24))
+      start = next
+      next += Int(Self.sectorBytes)
+    }
+    sums = (first, second, third, fourth)
+    (offset, nextIndex) = (start, next)
+    // Less than a block is left of the sample.
     while offset <= limit {
-      addBlock(at: offset)
+      addLastBlock(at: offset)
       offset = nextIndex
       nextIndex += Int(Self.sectorBytes)
     }
@@ -162,24 +178,25 @@ package struct SampleCheck {
   ///
   /// The checksum is wrong if a part of the sample was not added.
   package consuming func finish() -> UInt64 {
-    if bytes.count > 0 { addBlock(at: max(0, bytes.count - 8 * Self.wordCount)) }
+    if bytes.count > 0 { addLastBlock(at: max(0, bytes.count - Self.blockBytes)) }
     return Self.mixed(Self.mixed(Self.mixed(sums.0, sums.1), sums.2), sums.3)
   }
 
-  private mutating func addBlock(at offset: Int) {
-    sums.0 = Self.mixed(sums.0, word(offset))
-    sums.1 = Self.mixed(sums.1, word(offset + 8))
-    sums.2 = Self.mixed(sums.2, word(offset + 16))
-    sums.3 = Self.mixed(sums.3, word(offset + 24))
+  private mutating func addLastBlock(at offset: Int) {
+    sums.0 = Self.mixed(sums.0, lastWord(offset))
+    sums.1 = Self.mixed(sums.1, lastWord(offset + 8))
+    sums.2 = Self.mixed(sums.2, lastWord(offset + 16))
+    sums.3 = Self.mixed(sums.3, lastWord(offset + 24))
   }
 
   /// The word at an offset.
-  ///
-  /// At the end of the sample, the word may be shorter than 8 bytes.
   private func word(_ offset: Int) -> UInt64 {
-    if offset + 8 <= bytes.count {
-      return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-    }
+    UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+  }
+
+  /// The word at an offset near the end of the sample, which may be shorter than 8 bytes.
+  private func lastWord(_ offset: Int) -> UInt64 {
+    if offset + 8 <= bytes.count { return word(offset) }
     var word: UInt64 = 0
     for index in min(offset, bytes.count)..<bytes.count { word = word << 8 | UInt64(bytes[index]) }
     return word

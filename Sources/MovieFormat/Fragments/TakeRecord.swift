@@ -99,6 +99,7 @@ package enum TakeRecord: Hashable, Sendable {
   package static func list(_ bytes: [UInt8]) -> [TakeRecord] {
     bytes.withUnsafeBytes { all in
       var records: [TakeRecord] = []
+      records.reserveCapacity(all.count / byteCount)
       var offset = 0
       while offset + byteCount <= all.count,
         let record = TakeRecord(UnsafeRawBufferPointer(rebasing: all[offset..<offset + byteCount]))
@@ -121,15 +122,16 @@ private struct RecordBytes {
 
   /// Appends a record.
   ///
-  /// The closure writes the fields. The CRC-32 is stored after that.
+  /// The closure writes the fields into zeros. The CRC-32 is stored after that.
   static func append(to bytes: inout [UInt8], _ fill: (RecordBytes) -> Void) {
-    let start = bytes.count
-    bytes += repeatElement(0, count: TakeRecord.byteCount)
-    bytes.withUnsafeMutableBytes { all in
-      let made = RecordBytes(record: UnsafeMutableRawBufferPointer(rebasing: all[start...]))
-      fill(made)
-      let body = UnsafeRawBufferPointer(rebasing: made.record[4...])
-      made.store(CRC32.checksum(of: body), 0)
+    bytes.append(addingCapacity: TakeRecord.byteCount) { added in
+      added.withUnsafeMutableBufferPointer { buffer, count in
+        buffer.initialize(repeating: 0)
+        let made = RecordBytes(record: UnsafeMutableRawBufferPointer(buffer))
+        fill(made)
+        made.store(CRC32.checksum(of: UnsafeRawBufferPointer(rebasing: made.record[4...])), 0)
+        count = TakeRecord.byteCount
+      }
     }
   }
 }

@@ -76,16 +76,17 @@ package struct MovieFinalizer: ~Copyable {
           of: box, in: bytes, timescale: track.timescale,
           movieTimescale: max(1, timescale ?? Self.timescale)))
     }
-    for var sample in journal.fragments.lazy.flatMap(\.samples)
-    where tracks.indices.contains(sample.track) {
-      let last = tracks[sample.track].samples.last
-      let isPlausible =
-        last != nil || (0...FragmentedMovieWriter.maximumSampleTicks).contains(sample.ticks)
-      sample.ticks &+= firstTicks[sample.track]
-      guard isPlausible, sample.canFollow(last) else {
-        throw CallFailure("find the index of", open.path, EINVAL)
+    for fragment in journal.fragments {
+      for var sample in fragment.samples where tracks.indices.contains(sample.track) {
+        let last = tracks[sample.track].samples.last
+        let isPlausible =
+          last != nil || (0...FragmentedMovieWriter.maximumSampleTicks).contains(sample.ticks)
+        sample.ticks &+= firstTicks[sample.track]
+        guard isPlausible, sample.canFollow(last) else {
+          throw CallFailure("find the index of", open.path, EINVAL)
+        }
+        tracks[sample.track].samples.append(sample)
       }
-      tracks[sample.track].samples.append(sample)
     }
     // The `ftyp` box stays in place, so the index is written for the container that `ftyp` names.
     container = file.container(in: boxes)
@@ -97,9 +98,15 @@ package struct MovieFinalizer: ~Copyable {
     self.tracks = tracks
   }
 
+  /// The times of the taken frames in microseconds of the capture clock, in the order of arrival.
+  package var takenTimes: [Int64] {
+    frames.lazy.filter { $0.outcome == .taken }.map(\.microseconds)
+  }
+
   /// The encoded records of all frames that arrived.
-  package var frameRecords: [UInt8] {
+  private var frameRecords: [UInt8] {
     var bytes: [UInt8] = []
+    bytes.reserveCapacity(frames.count * TakeRecord.byteCount)
     for frame in frames { TakeRecord.frame(frame).write(to: &bytes) }
     return bytes
   }

@@ -39,7 +39,7 @@ struct RecordedMovie: ~Copyable {
       TakeTimeNote.add(
         to: &tags, sizes: video.samples.map(\.byteCount),
         times: video.samples.map(\.presentationTicks), timescale: video.timescale,
-        records: movie.frameRecords)
+        taken: movie.takenTimes)
     }
     return try movie.finish(ends: ends, tags: tags, chapters: chapters)
   }
@@ -81,17 +81,13 @@ enum TakeTimeNote {
   ///   - sizes: The sizes of the video samples in decode order.
   ///   - times: The presentation times of the video samples in ticks.
   ///   - timescale: The number of ticks per second.
-  ///   - records: The encoded frame records.
+  ///   - taken: The times of the taken frames in microseconds of the capture clock.
   static func add(
     to tags: inout [String: String], sizes: [Int], times: [Int64], timescale: Int32,
-    records: [UInt8]
+    taken: [Int64]
   ) {
     // Frames before zero are hidden and not in the ledger.
     let shown = times.filter { $0 >= 0 }.sorted()
-    let taken = TakeRecord.list(records).compactMap { record -> Int64? in
-      guard case .frame(let frame) = record, frame.outcome == .taken else { return nil }
-      return frame.microseconds
-    }
     guard let recording = tags[RecordingTags.recording].flatMap(RecordingTags.Recording.init),
       recording.leadIn == nil, let gaps = recording.gaps, taken.count == shown.count,
       let first = shown.first

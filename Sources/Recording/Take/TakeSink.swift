@@ -47,7 +47,8 @@ package final class TakeSink: FrameSink {
   /// The greatest number of the driver's buffers that this sink may hold at a time.
   private let maximumHeld = Atomic<Int>(0)
 
-  // State used only by the capture thread.
+  // State used only by the capture thread. The functions for a frame receive it, so that its
+  // exclusivity is checked once.
   private nonisolated(unsafe) var state = State()
 
   private struct State {
@@ -92,18 +93,20 @@ package final class TakeSink: FrameSink {
   /// The final state of the recording, or nil while it is running.
   package var end: CaptureEnd? { result.withLock { $0 } }
 
-  package func take(_ frame: inout DequeuedBuffer) -> StopReason? {
+  package func take(_ frame: inout DequeuedBuffer) -> StopReason? { take(&frame, &state) }
+
+  private func take(_ frame: inout DequeuedBuffer, _ state: inout State) -> StopReason? {
     guard !state.isOver else { return nil }
     if !endsCapture, let reason = control.requestedStop {
       state.end.stopReason = reason
-      finish()
+      finish(&state)
       return nil
     }
-    guard let reason = control.isPaused.load(ordering: .relaxed) ? pause(frame) : accept(&frame)
-    else { return nil }
+    let isPaused = control.isPaused.load(ordering: .relaxed)
+    guard let reason = isPaused ? pause(frame, &state) : accept(&frame, &state) else { return nil }
     if endsCapture { return reason }
     state.end.stopReason = reason
-    finish()
+    finish(&state)
     return nil
   }
 
@@ -136,10 +139,10 @@ package final class TakeSink: FrameSink {
     state.end.frames.silence = end.frames.silence
     state.end.lastFrameDuration = end.lastFrameDuration
     state.end.cost = end.cost
-    finish()
+    finish(&state)
   }
 
-  private func finish() {
+  private func finish(_ state: inout State) {
     state.isOver = true
     let end = state.end
     result.withLock { $0 = end }
@@ -149,19 +152,21 @@ package final class TakeSink: FrameSink {
   /// Leaves a frame out of the recording.
   ///
   /// The first frame of a pause is reported by a note in the queue.
-  private func pause(_ arrived: borrowing DequeuedBuffer) -> StopReason? {
+  private func pause(
+    _ arrived: borrowing DequeuedBuffer, _ state: inout State
+  ) -> StopReason? {
     if !state.clock.isPaused {
       state.pause = arrived.observation
       state.clock.pause(atMicroseconds: arrived.observation.microseconds)
     }
-    _ = notesPause()
+    _ = notesPause(&state)
     return nil
   }
 
   /// Adds a note of the pause to the queue, if the queue has none yet.
   ///
   /// Returns false if the queue is full.
-  private func notesPause() -> Bool {
+  private func notesPause(_ state: inout State) -> Bool {
     guard var frame = state.pause else { return true }
     frame.unnoted = state.end.frames.unnoted
     frame.outcome = .paused
@@ -173,9 +178,11 @@ package final class TakeSink: FrameSink {
   /// Queues a frame.
   ///
   /// Returns the reason if the frame ends the recording, otherwise nil.
-  private func accept(_ arrived: inout DequeuedBuffer) -> StopReason? {
+  private func accept(
+    _ arrived: inout DequeuedBuffer, _ state: inout State
+  ) -> StopReason? {
     var frame = arrived.observation
-    guard notesPause() else {
+    guard notesPause(&state) else {
       // The queue is full, so it rejected the note of the pause. The note must come before this
       // frame, so the frame is dropped.
       state.end.frames.unnoted += 1
