@@ -186,7 +186,9 @@ extension Rect {
 ///
 /// After each task, the worker sleeps until the processor time that it used is no more than a fraction
 /// of the time since the task began. The fraction is below the allowed one, because ten seconds may
-/// begin and end with a task: if all tasks take `u`, they contain `u` more than their share.
+/// begin and end with a task: if all tasks take `u`, they contain `u` more than their share. A further
+/// part is left for a task that takes longer than all before, and for work that is not counted, such as
+/// the start of the program.
 struct ProcessorBudget {
   /// The allowed fraction of a processor, above 0; at 1 the worker never sleeps.
   let share: Double
@@ -211,7 +213,8 @@ struct ProcessorBudget {
   mutating func spend(from start: Int64, used: Int64) {
     longestTask = max(longestTask, used)
     let (window, longest) = (Double(Self.window), Double(longestTask))
-    let fraction = (share * window - longest) / max(1, window - longest)
+    let reserve = 1.5 * longest + 0.02 * share * window
+    let fraction = (share * window - reserve) / max(1, window - longest)
     // A task of more than half of the allowed time exceeds it by itself, or nearly.
     nextStart = start + Int64((Double(used) / max(fraction, share / 2, 0.001)).rounded())
   }
