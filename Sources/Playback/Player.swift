@@ -321,6 +321,13 @@ public final class Player: Sendable {
   /// - Parameter seconds: The time to add, in seconds; negative to fall behind.
   public func shift(by seconds: Rational) { core.shift(by: seconds) }
 
+  /// Lets a follower show a frame that is a number of its own frames from the frame on screen.
+  ///
+  /// At an end of the composition, the follower is not moved.
+  package func shift(byFrames count: Int) {
+    shift(by: core.perform(wakes: false) { model, now in model.stepDistance(count, now) })
+  }
+
   /// A frame of one of the player's assets.
   package struct FrameReference: Sendable {
     package let asset: Asset

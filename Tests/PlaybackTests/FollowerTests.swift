@@ -59,6 +59,35 @@ struct FollowerTests {
     #expect(follower.ledger.isBalanced && follower.ledger.late == 0)
   }
 
+  @Test func `A follower is moved by frames at any speed`() throws {
+    let asset = try Movies.painted(scratch)
+    let stage = try Stage(asset)
+    var slowed = Composition(try asset.mediaSource())
+    try slowed.setSpeed(
+      Speed(1, over: 8), in: TimeRange(start: .zero, end: MediaTime(100, over: 240)))
+    let follower = try stage.player.makeFollower(slowed, of: [asset])
+    defer { follower.close() }
+    // In the middle of a frame of the leader, the slowed follower shows the first frames.
+    stage.player.seek(to: MediaTime(21, over: 480))
+    var frame = 0
+    func show() -> Int? {
+      stage.work()
+      follower.decodePending()
+      return follower.currentTime.source?.frameIndex
+    }
+    frame = try #require(show())
+    for step in [1, 1, 3, -2, 5, -1] {
+      follower.shift(byFrames: step)
+      frame += step
+      #expect(show() == frame)
+    }
+    // Behind the last frame of the follower is none.
+    follower.shift(byFrames: 10_000)
+    #expect(show() == 479)
+    follower.shift(byFrames: -1)
+    #expect(show() == 478)
+  }
+
   @Test func `A player that follows another ignores direct commands`() throws {
     let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)

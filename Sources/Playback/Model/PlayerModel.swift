@@ -280,13 +280,21 @@ struct PlayerModel: Sendable {
   /// Pauses and moves by a number of frames, counted from the frame on screen.
   mutating func step(by count: Int, _ now: MediaTime) {
     guard state != .closed else { return }
-    let position = position(at: now)
-    let limited = max(-100_000, min(100_000, count))
+    let target = stepTarget(count, now)
     if rate != .zero { report(.rate(.zero), now) }
     schedule.note(stepsBackward: count < 0)
-    let target = timeline.step(
-      from: position.time, before: position.isBackward, by: limited)
     move(to: target, rate: .zero, now)
+  }
+
+  /// The composition time from the position to a frame, counted from the frame on screen.
+  func stepDistance(_ count: Int, _ now: MediaTime) -> Rational {
+    stepTarget(count, now) - position(at: now).time
+  }
+
+  private func stepTarget(_ count: Int, _ now: MediaTime) -> Rational {
+    let position = position(at: now)
+    return timeline.step(
+      from: position.time, before: position.isBackward, by: max(-100_000, min(100_000, count)))
   }
 
   private mutating func move(to time: Rational, rate: Rational, _ now: MediaTime) {
