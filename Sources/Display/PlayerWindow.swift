@@ -282,6 +282,9 @@ public final class PlayerWindow {
 
   // MARK: View
 
+  /// Shows the buttons for a while, as if the pointer had moved.
+  package func showButtons() { scene.bar.show() }
+
   /// Multiplies the zoom of all images, around their centers.
   public func zoom(by factor: Double) {
     for (pane, area) in scene.layout.panes.enumerated() {

@@ -99,7 +99,7 @@ struct PlayerSceneTests {
       }
     }
     #expect(columns(.playhead) == [111...113, 108...116])
-    #expect(columns(.mark) == [211...213])
+    #expect(columns(.mark) == [211...213, 208...216])
     #expect(columns(.loop) == [312...412, 312...412])
     #expect(columns(.outside) == [12...312, 412...1_268])
   }
@@ -116,10 +116,12 @@ struct PlayerSceneTests {
     }
     #expect(columns().isEmpty)
     scene.rangeStart = 300
-    #expect(columns() == [311...314, 311...320, 311...320])
+    #expect(columns() == [310...314, 310...324, 310...324])
+    #expect(Self.texts(scene.drawing).contains("range 300.000.."))
     scene.rangeEnd = 400
     // The bracket at the end opens to the left.
-    #expect(columns().dropFirst(3) == [411...414, 405...414, 405...414])
+    #expect(columns().dropFirst(3) == [410...414, 400...414, 400...414])
+    #expect(Self.texts(scene.drawing).contains("range 300.000..400.000"))
   }
 
   @Test func `Equal player scenes give the same draw commands`() throws {

@@ -214,11 +214,11 @@ struct PlayerScene: Hashable, Sendable {
     }
     /// Draws a bracket at an end of the range.
     func bracket(_ time: Rational, opensRight: Bool) {
-      line(time, width: 3, .range)
+      line(time, width: 4, .range)
       let column = layout.column(of: time, duration: timeline.duration)
-      let left = min(max(area.x, opensRight ? column - 1 : column - 7), area.right - 9)
-      for y in [area.y, area.bottom - 3] {
-        list.append(.fill(PixelRect(x: left, y: y, width: 9, height: 3), .range))
+      let left = min(max(area.x, opensRight ? column - 2 : column - 12), area.right - 14)
+      for y in [area.y, area.bottom - 4] {
+        list.append(.fill(PixelRect(x: left, y: y, width: 14, height: 4), .range))
       }
     }
     if let loop {
@@ -236,7 +236,13 @@ struct PlayerScene: Hashable, Sendable {
     if let rangeStart { bracket(rangeStart, opensRight: true) }
     if let rangeEnd { bracket(rangeEnd, opensRight: false) }
     for marker in timeline.markers { line(marker, width: 2, .loop) }
-    for mark in marks { line(mark, width: 2, .mark) }
+    for mark in marks {
+      line(mark, width: 2, .mark)
+      // The foot stays visible where the playhead covers the line.
+      let column = layout.column(of: mark, duration: timeline.duration)
+      list.append(
+        .fill(PixelRect(x: column - 4, y: area.bottom - 5, width: 8, height: 5), .mark))
+    }
     line(position, width: 4, .shade)
     line(position, width: 2, .playhead)
     let column = layout.column(of: position, duration: timeline.duration)
@@ -253,7 +259,7 @@ struct PlayerScene: Hashable, Sendable {
     let y = area.y + (area.height - height) / 2
     var list = isPlaying ? playSign(area.x, y, height) : pauseSign(area.x, y, height)
     let left = area.x + height + 14
-    let total = "\(decimals(position)) / \(decimals(timeline.duration)) s"
+    let total = rangeText ?? "\(decimals(position)) / \(decimals(timeline.duration)) s"
     let width = font.width(of: total, scale: scale)
     let text = message.isEmpty ? status : message
     let hasTotal = left + font.width(of: text, scale: scale) + 24 + width <= area.right
@@ -266,6 +272,11 @@ struct PlayerScene: Hashable, Sendable {
       list.append(.text(total, x: area.right - width, y: y, scale: scale, .dimText))
     }
     return list
+  }
+
+  /// The ends of the range in seconds, as in `--range`; nil for no range.
+  private var rangeText: String? {
+    rangeStart.map { "range \(decimals($0)).." + (rangeEnd.map(decimals) ?? "") }
   }
 
   /// Draws the triangle of the play symbol row by row.

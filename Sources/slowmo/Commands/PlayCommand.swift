@@ -21,7 +21,9 @@ struct PlayCommand: ParsableCommand, Verb {
       \(KeyDescription.table(PlayerKey.descriptions, width: 16))
 
       --script presses keys without a window, or with --window in one. Each line of its file is a
-      time in seconds after the start, and a key. Playback ends at the last line.
+      time in seconds after the start, and a key. Playback ends at the last line. In a window, a line
+      can also be click NAME, click X,Y, move X,Y, drag X,Y X,Y, hold NAME, release, wheel N X,Y,
+      frames N, wait idle or png FILE.
 
       MANUAL
         slowmo play take.mov --script keys.txt --audio none --json
@@ -30,9 +32,9 @@ struct PlayCommand: ParsableCommand, Verb {
         slowmo play take.mov --script edits.txt --audio none -o edited.otio
 
       The window needs slowmo-full. It shows the image, a time line with thumbnails and speeds, and
-      the position. Buttons appear when the pointer moves. Click the image to pause, and double-click
-      it for full screen. Drag on the time line to scrub. Turn the wheel to zoom until pixels are
-      visible, and drag the image to move it. More keys of the window:
+      the position. Buttons appear at the start and when the pointer moves. Click the image to pause,
+      and double-click it for full screen. Drag on the time line to scrub. Turn the wheel to zoom
+      until pixels are visible, and drag the image to move it. More keys of the window:
 
       \(KeyDescription.table(PlayerKey.windowDescriptions, width: 30))
 

@@ -77,9 +77,11 @@ final class PlaybackProject {
     switch key {
     case .rangeStart:
       let time = frameStart(player)
+      let hadEnd = next.edit.range != nil
       next.edit.beginRange(at: time)
       add(next)
-      return "range starts at \(time.displayText) s"
+      return "range starts at \(time.displayText) s: "
+        + (hadEnd ? "set its end again with o" : "set its end with o")
     case .rangeEnd:
       guard let range = try next.edit.endRange(at: frameStart(player)) else {
         return "the range is empty"

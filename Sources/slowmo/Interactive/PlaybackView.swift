@@ -61,6 +61,11 @@ final class PlaybackView {
       PlayerKey.descriptions + PlayerKey.windowDescriptions + PlayerKey.pointerDescriptions
     window?.clickKey = PlayerKey.space.rawValue
     window?.doubleClickKey = PlayerKey.fullScreen.rawValue
+    // A script sees what it asks for, and a person what can be done.
+    if !stopsAtError {
+      window?.showButtons()
+      report("? shows the keys")
+    }
   }
 
   /// True if a screenshot waits for its frame.
@@ -78,6 +83,8 @@ final class PlaybackView {
   ///
   /// - Returns: False for the key that ends playback.
   func press(_ key: PlayerKey) throws -> Bool {
+    // The table of keys does not stay over the effect of a key that was found in it.
+    if ![.help, .screenshot, .windowScreenshot].contains(key) { window?.showsHelp = false }
     do {
       let isMeasuring = window?.isMeasuring ?? false
       if let message = try annotations.press(key, isMeasuring: isMeasuring)
@@ -160,9 +167,7 @@ final class PlaybackView {
   /// Moves the other clip by a number of its frames.
   private func nudge(by frames: Int) {
     guard let follower else { return report("only one clip is open: start play with --beside") }
-    let reference = follower.frameReference(at: follower.currentTime.composition)
-    let rate = reference?.asset.videoTrack?.nominalFrameRate?.framesPerSecond ?? 30
-    follower.shift(by: Rational(Int64(frames)) / rate)
+    follower.shift(byFrames: frames)
     nudgedFrames += frames
     let sign = nudgedFrames < 0 ? "" : "+"
     report("the other clip was moved by \(sign)\(nudgedFrames) frames")

@@ -70,6 +70,9 @@ package protocol PlaybackWindow: AnyObject {
   /// Returns the shapes that the pointer has drawn since the last call.
   func takeShapes() -> [ViewShape]
 
+  /// Shows the buttons for a while, as if the pointer had moved.
+  func showButtons()
+
   /// Returns the names of the keys pressed since the last call; nil if the window was closed.
   func takeKeys() -> [String]?
 

@@ -71,7 +71,7 @@ enum PlayerKey: String, CaseIterable {
     KeyDescription("i o", "start and end of a range"),
     KeyDescription("1 to 9", "speed of the range: 8 is 1/8; without a range, of all"),
     KeyDescription("ctrl+z ctrl+y", "undo and redo marks, ranges and speeds"),
-    KeyDescription("w", "write the file of -o"),
+    KeyDescription("w", "export: write the whole edit to the file of -o"),
     KeyDescription("q", "quit"),
   ]
 
@@ -119,7 +119,7 @@ enum PlayerKey: String, CaseIterable {
       ViewButton("m", "mark", "set a mark at this frame: m"),
       ViewButton("ctrl+z", "undo", "undo the last mark, range or speed: ctrl+z"),
       ViewButton("ctrl+y", "redo", "do it again: ctrl+y"),
-      ViewButton("w", "export", "write the file of -o: w"),
+      ViewButton("w", "export", "write the whole edit to the file of -o: w"),
       ViewButton("d", "measure", "draw distances, angles and boxes: d", isOn: state.isMeasuring),
       ViewButton("e", "save measures", "write the file of --annotations: e"),
       ViewButton("f", "full screen", "full screen or window: f, or double-click the image"),
