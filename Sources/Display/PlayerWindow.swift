@@ -161,8 +161,7 @@ public final class PlayerWindow {
   ///
   /// - Returns: False if the window does not have the control that the step names.
   package func perform(_ step: ViewStep) -> Bool {
-    if step.needsControls { scene.bar.show() }
-    guard let events = step.events(in: scene.widgets) else { return false }
+    guard let events = scene.events(of: step) else { return false }
     waiting += events
     return true
   }

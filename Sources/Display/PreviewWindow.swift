@@ -162,8 +162,7 @@ public final class PreviewWindow {
   ///
   /// - Returns: False if the window does not have the control that the step names.
   package func perform(_ step: ViewStep) -> Bool {
-    if step.needsControls { scene.bar.show() }
-    guard let events = step.events(in: scene.widgets) else { return false }
+    guard let events = scene.events(of: step) else { return false }
     waiting += events
     return true
   }
@@ -221,7 +220,7 @@ public final class PreviewWindow {
 }
 
 /// The content of a preview's window, as a value.
-struct PreviewScene: Hashable {
+struct PreviewScene: WindowScene, Hashable {
   /// The size of the window.
   var size: VideoSize
   /// The number of pixels per unit of length of a usual screen, by which texts are larger.

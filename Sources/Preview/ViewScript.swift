@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaCore
+package import OvercrankMediaCore
 package import OvercrankRaster
 
 /// A step of a script that operates a view.
@@ -50,8 +50,8 @@ package struct ViewScript: Sendable {
   package struct Line: Sendable {
     /// The number of the line in the text, from 1.
     package let number: Int
-    /// The time in nanoseconds after the start; nil for a step that follows the line above.
-    package let time: Int64?
+    /// The time after the start; nil for a step that follows the line above.
+    package let time: MediaTime?
     package let step: ViewStep
   }
 
@@ -70,16 +70,16 @@ package struct ViewScript: Sendable {
   ///   - isKey: Whether a word is a key of the view.
   /// - Throws: The first mistake.
   package init(_ text: String, isKey: (Substring) -> Bool) throws(Mistake) {
-    var last: Int64 = 0
+    var last = MediaTime.zero
     for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
       .enumerated()
     {
       var parts = line.split(whereSeparator: \.isWhitespace)
       guard let first = parts.first, !first.hasPrefix("#") else { continue }
       func wrong(_ what: String) -> Mistake { Mistake(line: index + 1, text: what) }
-      var time: Int64?
+      var time: MediaTime?
       if parts.count > 1, ViewStep(parts) == nil {
-        time = Self.nanoseconds(first)
+        time = Self.time(first)
         parts.removeFirst()
         guard isKey(parts.joined(separator: " ")[...]) || ViewStep(parts) != nil else {
           throw wrong("\(parts.joined(separator: " ")) is not a key")
@@ -95,16 +95,17 @@ package struct ViewScript: Sendable {
     }
   }
 
-  /// Parses a time in seconds, and returns it in nanoseconds; nil if the text is none.
-  private static func nanoseconds(_ text: Substring) -> Int64? {
-    let longest = MediaTime(seconds: 1_000_000)
+  /// The latest time of a line: thirty years.
+  private static let latest = MediaTime(seconds: 1_000_000_000)
+
+  /// Parses a time in seconds; nil if the text is none.
+  private static func time(_ text: Substring) -> MediaTime? {
     guard text.first?.isNumber == true,
       let time = try? TimeExpression(parsing: String(text)).resolved(
-        sourceDuration: longest, frameCount: 0,
-        frameTime: { (_) throws(MediaError) in throw MediaError(.syntax, "a frame is not a time") }),
-      let units = try? (time.seconds * 1_000_000_000).rounded(.halfAwayFromZero)
+        sourceDuration: latest, frameCount: 0,
+        frameTime: { (_) throws(MediaError) in throw MediaError(.syntax, "a frame is not a time") })
     else { return nil }
-    return Int64(exactly: units)
+    return time <= latest ? time : nil
   }
 }
 

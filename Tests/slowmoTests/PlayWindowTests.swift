@@ -112,7 +112,12 @@ struct PlayWindowTests {
     #expect(try events(finished, "screenshot") == ["bar.png", "measure.png"])
     let images = try ["bar.png", "measure.png"].map { try bytes(of: scratch.file($0)) }
     #expect(images[0] != images[1])
-    for line in ["wait for", "frames 0", "click nothing here", "0.5 png", "drag 1,1"] {
+    let loop = "0 a\n0.1 .\n0.1 b\n0.2 space\nwait idle"
+    let wrong = [
+      "wait for", "frames 0", "click nothing here", "0.5 png", "drag 1,1", "1e18 space",
+      "99999999999 space", loop,
+    ]
+    for line in wrong {
       #expect(try await pressed(line).status == 65, "\(line)")
     }
   }

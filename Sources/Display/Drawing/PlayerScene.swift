@@ -6,7 +6,7 @@ import OvercrankPreview
 import OvercrankRaster
 
 /// Everything that a player's window shows, as a value.
-struct PlayerScene: Hashable, Sendable {
+struct PlayerScene: WindowScene, Hashable, Sendable {
   /// One of the images in the window, with its title and its zoom.
   struct Pane: Hashable, Sendable {
     /// The frame on screen; nil in a gap of the composition.

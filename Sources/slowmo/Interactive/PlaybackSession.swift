@@ -98,8 +98,8 @@ final class PlaybackSession: Sendable {
       // While a screenshot waits for its frame, later keys wait too, so that the screenshot shows
       // the effect of earlier keys only.
       script: while let keys, next < keys.count, !view.isWaiting {
-        if let seconds = keys[next].time {
-          let at = time(after: Rational(Int128(seconds), over: 1_000_000_000))
+        if let scripted = keys[next].time {
+          let at = time(after: scripted.seconds)
           guard at <= due else { break }
           clock.sleep(until: at)
         }

@@ -138,7 +138,14 @@ final class PlaybackView {
       waitedFrames += 1
       guard waitedFrames > count else { return false }
       waitedFrames = 0
-    case .wait("idle"): return window.isIdle
+    case .wait("idle"):
+      guard player.loop == nil || player.rate == .zero else {
+        throw CommandError(
+          .badData, code: "syntax",
+          "the script waits for idle, but \(file) repeats without an end",
+          hint: "pause it before, with the key space")
+      }
+      return window.isIdle
     case .wait(let event):
       throw CommandError(
         .badData, code: "syntax", "the script waits for \(event), which play does not know",

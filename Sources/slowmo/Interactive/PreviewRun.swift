@@ -116,7 +116,7 @@ final class PreviewRun {
         if scriptStart == nil, source.arrivals.frameCount > 0 { scriptStart = now }
         var isInputPending = false
         steps: while let scriptStart, next < script.count,
-          now >= after(scriptStart, Self.seconds(script[next].time ?? 0))
+          now >= after(scriptStart, script[next].time?.seconds ?? .zero)
         {
           switch script[next].action {
           case .key(let action): guard try perform(action) else { return try finishPhotos() }
@@ -140,10 +140,6 @@ final class PreviewRun {
       }
     }
     try finishPhotos()
-  }
-
-  private static func seconds(_ nanoseconds: Int64) -> Rational {
-    Rational(Int128(nanoseconds), over: 1_000_000_000)
   }
 
   private func after(_ time: MediaTime, _ seconds: Rational) -> MediaTime {

@@ -9,9 +9,9 @@ struct ScriptLine<Key: Sendable>: Sendable {
     case step(ViewStep)
   }
 
-  /// The time in nanoseconds after the start of playback, or after the first frame of a camera; nil
-  /// for an action that follows the line above.
-  let time: Int64?
+  /// The time after the start of playback, or after the first frame of a camera; nil for an action that
+  /// follows the line above.
+  let time: MediaTime?
   let action: Action
 
   /// The key of the line; nil for another step.
