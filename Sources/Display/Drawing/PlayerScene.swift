@@ -212,6 +212,11 @@ struct PlayerScene: WindowScene, Hashable, Sendable {
       let left = min(max(area.x, column - width / 2), area.right - width)
       list.append(.fill(PixelRect(x: left, y: area.y, width: width, height: area.height), color))
     }
+    /// Draws a handle of a line, over its upper end or at its lower one.
+    func handle(_ time: Rational, y: Int, height: Int, _ color: Color) {
+      let column = layout.column(of: time, duration: timeline.duration)
+      list.append(.fill(PixelRect(x: column - 4, y: y, width: 8, height: height), color))
+    }
     /// Draws a bracket at an end of the range.
     func bracket(_ time: Rational, opensRight: Bool) {
       line(time, width: 4, .range)
@@ -238,15 +243,12 @@ struct PlayerScene: WindowScene, Hashable, Sendable {
     for marker in timeline.markers { line(marker, width: 2, .loop) }
     for mark in marks {
       line(mark, width: 2, .mark)
-      // The foot stays visible where the playhead covers the line.
-      let column = layout.column(of: mark, duration: timeline.duration)
-      list.append(
-        .fill(PixelRect(x: column - 4, y: area.bottom - 5, width: 8, height: 5), .mark))
+      // It stays visible where the playhead covers the line.
+      handle(mark, y: area.bottom - 5, height: 5, .mark)
     }
     line(position, width: 4, .shade)
     line(position, width: 2, .playhead)
-    let column = layout.column(of: position, duration: timeline.duration)
-    list.append(.fill(PixelRect(x: column - 4, y: area.y - 6, width: 8, height: 6), .playhead))
+    handle(position, y: area.y - 6, height: 6, .playhead)
     return list
   }
 

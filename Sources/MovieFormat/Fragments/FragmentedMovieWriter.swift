@@ -65,7 +65,7 @@ package struct FragmentedMovieWriter: ~Copyable {
   private let layout: Layout
   private var tracks: [Track]
   private var fragment: MovieFragment?
-  private var journal = FragmentJournal(start: 0, capacity: 0)
+  private var journal = FragmentJournal()
   /// The number of frames whose journal records are not written yet.
   private var unflushedFrames = 0
   /// Frames that arrived before the first fragment was opened.

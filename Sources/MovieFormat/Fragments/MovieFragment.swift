@@ -170,8 +170,8 @@ extension StoredSample {
 /// number of bytes of the file that were synced to the disk.
 struct FragmentJournal {
   /// The byte offset of the journal box in the file.
-  private(set) var start: Int64
-  private(set) var capacity: Int
+  private(set) var start: Int64 = 0
+  private(set) var capacity = 0
   private(set) var count = 0
   /// Encoded records that are counted in `count`, but not written to the file yet.
   private var waiting: [UInt8] = []
@@ -228,11 +228,6 @@ struct FragmentJournal {
     return (
       UInt32(Box.number(bytes[32..<36])), Int64(bitPattern: Box.number(bytes[48..<56]))
     )
-  }
-
-  init(start: Int64, capacity: Int) {
-    self.start = start
-    self.capacity = capacity
   }
 
   func hasSpace(for more: Int) -> Bool { count + more <= capacity }
