@@ -323,9 +323,11 @@ public final class Player: Sendable {
 
   /// Lets a follower show a frame that is a number of its own frames from the frame on screen.
   ///
-  /// At an end of the composition, the follower is not moved.
-  package func shift(byFrames count: Int) {
-    shift(by: core.perform(wakes: false) { model, now in model.stepDistance(count, now) })
+  /// - Returns: False if the follower is not moved, because its composition ends here.
+  package func shift(byFrames count: Int) -> Bool {
+    let distance = core.perform(wakes: false) { model, now in model.stepDistance(count, now) }
+    shift(by: distance)
+    return distance != .zero
   }
 
   /// A frame of one of the player's assets.

@@ -77,14 +77,16 @@ struct FollowerTests {
     }
     frame = try #require(show())
     for step in [1, 1, 3, -2, 5, -1] {
-      follower.shift(byFrames: step)
+      #expect(follower.shift(byFrames: step))
       frame += step
       #expect(show() == frame)
     }
     // Behind the last frame of the follower is none.
-    follower.shift(byFrames: 10_000)
+    #expect(follower.shift(byFrames: 10_000))
     #expect(show() == 479)
-    follower.shift(byFrames: -1)
+    #expect(!follower.shift(byFrames: 1))
+    #expect(show() == 479)
+    #expect(follower.shift(byFrames: -1))
     #expect(show() == 478)
   }
 

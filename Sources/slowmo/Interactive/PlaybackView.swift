@@ -174,7 +174,9 @@ final class PlaybackView {
   /// Moves the other clip by a number of its frames.
   private func nudge(by frames: Int) {
     guard let follower else { return report("only one clip is open: start play with --beside") }
-    follower.shift(byFrames: frames)
+    guard follower.shift(byFrames: frames) else {
+      return report("the other clip has no further frame")
+    }
     nudgedFrames += frames
     let sign = nudgedFrames < 0 ? "" : "+"
     report("the other clip was moved by \(sign)\(nudgedFrames) frames")
