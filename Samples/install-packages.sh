@@ -91,6 +91,8 @@ Priority: optional
 Description: $description, which Overcrank loads at run time
  Made by Samples/$(basename "$0") of Overcrank.
 CONTROL
+    # The list of the dynamic loader.
+    echo "activate-noawait ldconfig" >"$work/tree/DEBIAN/triggers"
     build_library "$work" "$work/tree"
     dpkg-deb --root-owner-group --build "$work/tree" "$work/package.deb" >&2
     # A copy that is interrupted must not be taken for the package.

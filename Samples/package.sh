@@ -43,12 +43,14 @@ put() {
 put slowmo "$core/usr/bin/slowmo"
 put slowmo-full "$full/usr/bin/slowmo-full"
 
-# The libraries that slowmo-full loads when codes or faces are first searched for.
-for library in libovercrank-codes.so.1 libovercrank-faces.so.1; do
-  install -D -m 644 -t "$full/usr/lib/overcrank" \
-    "/usr/lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH)/$library"
+# The libraries that slowmo-full loads when codes or faces are first searched for, with those for newer
+# processors.
+system=/usr/lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH)
+(cd "$system" && find . glibc-hwcaps/* -maxdepth 1 -name 'libovercrank-*.so.1') >"$work/libraries"
+while read -r library; do
+  install -D -m 644 "$system/$library" "$full/usr/lib/overcrank/$library"
   patchelf --set-rpath "\$ORIGIN" "$full/usr/lib/overcrank/$library"
-done
+done <"$work/libraries"
 
 # The parts of the Swift runtime that the programs load, which are those beside libswiftCore.
 ldd "$build/slowmo" "$build/slowmo-full" | awk '/=> \//{print $3}' | sort -u >"$work/libraries"
