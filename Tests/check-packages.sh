@@ -78,7 +78,7 @@ bin=$(echo "$work"/tar/*/bin)
   # The libraries of the tarball are loaded, not those of this machine.
   env -i strace -f -e trace=openat -o opened "$bin/slowmo" scan take.mov --types qr,faces >codes
   for library in codes faces; do
-    # Possibly that for newer processors, in a folder of its own.
+    # Possibly that for newer processors, in a directory of its own.
     grep -q "lib/overcrank/.*libovercrank-$library.so.1.*) = [0-9]" opened || exit 1
   done
   echo "first clip: $((SECONDS - start)) s"
