@@ -194,9 +194,11 @@ func loop() throws {
   player.seek(to: range.start)
   try player.setLoop(range)
   rest(player)
-  try player.setRate(1)
   let length = Int((range.duration * 240).doubleValue)
   var (wraps, last, worst, refresh) = ([Double](), Rational.zero, 0, clock.now.value)
+  // A screen also refreshes in a pause. The player decodes for the times of its refreshes.
+  for _ in 0..<4 { _ = player.frame(at: nextRefresh(after: &refresh)) }
+  try player.setRate(1)
   while wraps.count < 6 {
     let now = nextRefresh(after: &refresh)
     let position = player.time(at: now).composition
