@@ -259,7 +259,7 @@ extension VividTests {
     /// emulated machine.
     @Test func `A SIGSTOP during a take is reported as a gap in the audio`() async throws {
       let audio = try await record(
-        "/tmp/stopped.mov", seconds: 10,
+        "/tmp/stopped.mov", seconds: 6,
         meanwhile: """
           until grep -qs '"progress"' "$5.log" || ! kill -0 $pid; do sleep 0.1; done
           sleep 2

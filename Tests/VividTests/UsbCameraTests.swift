@@ -124,7 +124,7 @@ extension VividTests {
       #expect(missing == Int64(expected.values.reduce(0, +)), "\(comment): \(ledger)")
     }
 
-    @Test(arguments: 0..<RunSize.cases(12, full: 100))
+    @Test(arguments: 0..<RunSize.cases(6, full: 100))
     func `Random losses equal the log of the camera`(seed: Int) async throws {
       var random = SeededGenerator(seed: UInt64(seed) + 640)
       var camera = UsbCamera(rate: [150, 210, 330].randomElement(using: &random) ?? 210)

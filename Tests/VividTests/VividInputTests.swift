@@ -28,11 +28,10 @@ extension VividTests {
 
     @Test func `Every frame size has the same frame rate as in v4l2-ctl`() async throws {
       try await restoring {
-        let modes = try await modes("\(node)?input=3")
+        let modes = try await modes("\(node)?input=3", format: "yuyv")
         let list = try #require(modes["modes"] as? [[String: Any]])
-        let yuyv = list.filter { $0["fourcc"] as? String == "YUYV" }
-        #expect(yuyv.count > 30)
-        for mode in yuyv {
+        #expect(list.count > 30)
+        for mode in list {
           let width = try #require(mode["width"] as? Int)
           let height = try #require(mode["height"] as? Int)
           let requested = "width=\(width),height=\(height),pixelformat=YUYV"
@@ -53,7 +52,7 @@ extension VividTests {
     @Test func `A recording can use computed CVT timings`() async throws {
       try await restoring {
         let device = "\(node)?input=hdmi&timings=cvt,width=640,height=480,fps=120"
-        let modes = try await modes(device)
+        let modes = try await modes(device, format: "grey")
         let input = try #require(modes["input"] as? [String: Any])
         let ours = try #require(input["timings"] as? [String: Any])
         let read = try await run("v4l2-ctl", ["-d", node, "--get-dv-timings"]).output
@@ -84,7 +83,7 @@ extension VividTests {
         try await v4l2ctl("--set-dv-bt-timings", "cvt,width=800,height=600,fps=60")
         // From here, the incoming signal has other timings.
         try await v4l2ctl("-c", "dv_timings_signal_mode=4,dv_timings=10")
-        let found = try await modes("\(node)?timings=query")
+        let found = try await modes("\(node)?timings=query", format: "yuyv")
         let input = try #require(found["input"] as? [String: Any])
         let set = try #require(input["timings"] as? [String: Any])
         let detected = try #require(input["detected_timings"] as? [String: Any])
@@ -98,7 +97,7 @@ extension VividTests {
           #expect(error["code"] as? String == "no_signal")
           #expect((error["message"] as? String)?.contains(message) == true, "\(refused.output)")
           // Without the option, no timings are set, but the modes are still listed.
-          let plain = try await modes(node)
+          let plain = try await modes(node, format: "yuyv")
           let problem = (plain["input"] as? [String: Any])?["detection_problem"] as? String
           #expect(problem?.contains(message) == true)
         }
@@ -164,8 +163,11 @@ extension VividTests {
       #expect(take.errors.contains("NM61"), "\(take.errors)")
     }
 
-    private func modes(_ device: String) async throws -> [String: Any] {
-      let finished = try await run(slowmoPath, ["modes", device, "--json"])
+    /// The document of `slowmo modes`, of one pixel format if one is given: thousands of modes keep the
+    /// emulated processor busy.
+    private func modes(_ device: String, format: String? = nil) async throws -> [String: Any] {
+      let only = format.map { ["--fourcc", $0] } ?? []
+      let finished = try await run(slowmoPath, ["modes", device, "--json"] + only)
       try #require(finished.status == 0, "\(finished.output)\(finished.errors)")
       return try finished.document()
     }
