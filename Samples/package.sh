@@ -151,7 +151,7 @@ package overcrank "$core" \
  needs python3-numpy." 'Recommends: python3-numpy, fonts-dejavu-core' \
   'Suggests: overcrank-full, v4l-utils, fonts-noto-core, fonts-noto-cjk'
 package overcrank-full "$full" \
-  "overcrank (= $version-1), $(libraries "$full/usr/bin/slowmo-full" "$full"/usr/lib/overcrank/*)" "$text
+  "overcrank (= $version-1), $(libraries "$full/usr/bin/slowmo-full" "$full"/usr/lib/overcrank/*.so*)" "$text
  .
  This package contains slowmo-full, which adds the windows of slowmo play,
  slowmo preview and slowmo record --preview, HEIC photos, and codes in frames
