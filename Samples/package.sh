@@ -46,7 +46,7 @@ put slowmo-full "$full/usr/bin/slowmo-full"
 # The libraries that slowmo-full loads when codes or faces are first searched for, with those for newer
 # processors.
 system=/usr/lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH)
-(cd "$system" && find . glibc-hwcaps/* -maxdepth 1 -name 'libovercrank-*.so.1') >"$work/libraries"
+(cd "$system" && find . -maxdepth 3 -name 'libovercrank-*.so.1') >"$work/libraries"
 while read -r library; do
   install -D -m 644 "$system/$library" "$full/usr/lib/overcrank/$library"
   patchelf --set-rpath "\$ORIGIN" "$full/usr/lib/overcrank/$library"

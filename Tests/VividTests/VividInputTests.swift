@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import OvercrankDeviceDiscovery
 import TestSupport
 import Testing
 
@@ -12,14 +13,12 @@ extension VividTests {
     @Test(arguments: [0, 1, 2, 3])
     func `Every input lists the same formats and sizes as v4l2-ctl`(input: Int) async throws {
       try await restoring {
-        let modes = try await modes("\(node)?input=\(input)")
-        let inputs = try #require(modes["inputs"] as? [[String: Any]])
-        let names = inputs.compactMap { $0["name"] as? String }
-        #expect(names == ["Webcam 0", "TV 0", "S-Video 0", "HDMI 0"])
-        let current = try #require(modes["input"] as? [String: Any])
-        #expect(current["index"] as? Int == input)
+        let list = try CaptureDevice.named("\(node)?input=\(input)").formatList()
+        let inputs = try #require(list.inputs)
+        #expect(inputs.all.map(\.name) == ["Webcam 0", "TV 0", "S-Video 0", "HDMI 0"])
+        #expect(inputs.current?.index == input)
         let theirs = try await listing(node)
-        let ours = try shapes(modes)
+        let ours = shapes(list)
         print("vivid: input \(input): \(ours.count) shapes by slowmo, \(theirs.count) by v4l2-ctl")
         #expect(theirs.count > 80)
         #expect(ours == theirs)
@@ -109,8 +108,7 @@ extension VividTests {
       .enabled(if: Vivid.multiPlanarNode != nil, "LAB_VIVID makes no multi-planar vivid"))
     func `A multi-planar node lists the same modes as v4l2-ctl`() async throws {
       let node = try #require(Vivid.multiPlanarNode)
-      let modes = try await modes("\(node)?input=0")
-      let ours = try shapes(modes)
+      let ours = shapes(try CaptureDevice.named("\(node)?input=0").formatList())
       #expect(ours == (try await listing(node)))
       #expect(ours.contains { $0.hasPrefix("NM12 ") } && ours.contains { $0.hasPrefix("YUYV ") })
     }
@@ -201,26 +199,17 @@ extension VividTests {
       return Set(try FormatListing(text).shapes.map { "\($0.fourcc) \($0.size)" })
     }
 
-    private func shapes(_ document: [String: Any]) throws -> Set<String> {
-      let ranges = try #require(document["size_ranges"] as? [[String: Any]])
-      let modes = try #require(document["modes"] as? [[String: Any]])
-      func number(_ object: [String: Any], _ key: String) throws -> Int {
-        try #require(object[key] as? Int)
+    /// The same from the library.
+    ///
+    /// The documents of `slowmo modes` keep the emulated processor busy for many seconds.
+    private func shapes(_ list: FormatList) -> Set<String> {
+      let ranged = Set(list.sizeRanges.map(\.fourcc))
+      let ranges = list.sizeRanges.map { range in
+        "\(range.fourcc) Stepwise \(range.smallest) - \(range.largest) with step "
+          + "\(range.step.width)/\(range.step.height)"
       }
-      let ofRanges = try ranges.map { range in
-        let minimum = "\(try number(range, "min_width"))x\(try number(range, "min_height"))"
-        let maximum = "\(try number(range, "max_width"))x\(try number(range, "max_height"))"
-        let step = "\(try number(range, "step_width"))/\(try number(range, "step_height"))"
-        let fourcc = try #require(range["fourcc"] as? String)
-        return "\(fourcc) Stepwise \(minimum) - \(maximum) with step \(step)"
-      }
-      let ranged = Set(ranges.compactMap { $0["fourcc"] as? String })
-      let discrete = try modes.compactMap { mode -> String? in
-        let fourcc = try #require(mode["fourcc"] as? String)
-        guard !ranged.contains(fourcc) else { return nil }
-        return "\(fourcc) Discrete \(try number(mode, "width"))x\(try number(mode, "height"))"
-      }
-      return Set(ofRanges + discrete)
+      let formats = list.formats.filter { !ranged.contains($0.fourcc) }
+      return Set(ranges + formats.map { "\($0.fourcc) Discrete \($0.width)x\($0.height)" })
     }
   }
 }

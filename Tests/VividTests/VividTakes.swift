@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import OvercrankLinuxSystem
 import TestSupport
 import Testing
 
@@ -52,6 +53,18 @@ extension Vivid {
   static func set(_ control: String, to value: Int) async throws {
     let finished = try await run("v4l2-ctl", ["-d", node ?? "", "-c", "\(control)=\(value)"])
     try #require(finished.status == 0, "\(finished.output)\(finished.errors)")
+  }
+
+  /// Waits until this process has the device closed.
+  ///
+  /// A search that was begun keeps its frame, and a frame keeps the device open, also after its session.
+  static func waitUntilClosed() async throws {
+    guard let device = SystemFiles.resolved(node ?? "") else { return }
+    while SystemFiles.entries(in: "/proc/self/fd").contains(where: {
+      SystemFiles.linkTarget("/proc/self/fd/\($0)") == device
+    }) {
+      try await Task.sleep(for: .milliseconds(20))
+    }
   }
 
   static func ledger(_ take: [String: Any]) throws -> [String: Int64] {
