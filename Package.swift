@@ -333,7 +333,8 @@ let package = Package(
         "TestSupport", "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankV4L2",
         "OvercrankTextures", "CVideo4Linux", "CGLES", "OvercrankMediaCore", "OvercrankAssets",
         "OvercrankCameraControls", "OvercrankFrameAccounting", "OvercrankLibAV",
-        "OvercrankLinuxSystem", "OvercrankPreview", "OvercrankRecognition", "OvercrankRecording",
+        "OvercrankLinuxSystem", "OvercrankPreview", "OvercrankRaster", "OvercrankRecognition",
+        "OvercrankRecording",
       ]),
     .testTarget(
       name: "AssetsTests",

@@ -2,6 +2,7 @@
 
 import Foundation
 import OvercrankDeviceDiscovery
+import OvercrankRaster
 import TestSupport
 import Testing
 
