@@ -28,6 +28,15 @@ extension VividTests {
     }
 
     @Test func `A scan for codes and faces costs no frame of a take`() async throws {
+      let (take, scan) = try await takeBesideScan()
+      try await Vivid.waitUntilClosed()
+      print("vivid: \(take); scan \(scan)")
+      #expect(take.stored == 45 && take.stored == take.expected)
+      #expect(scan.isBalanced && scan.offered >= 45, "\(scan)")
+    }
+
+    /// The ledgers of a take of 45 frames and of a scan beside it.
+    private func takeBesideScan() async throws -> (FrameLedger, DataOutputLedger) {
       let device = try CaptureDevice.named(node)
       let session = CaptureSession(
         try await DeviceInput(
@@ -43,11 +52,7 @@ extension VividTests {
       try await session.addOutput(movie)
       let report = try await movie.record()
       session.removeOutput(objects)
-      await session.stopRunning()
-      try await Vivid.waitUntilClosed()
-      print("vivid: \(report.ledger); scan \(objects.ledger)")
-      #expect(report.ledger.stored == 45 && report.ledger.stored == report.ledger.expected)
-      #expect(objects.ledger.isBalanced && objects.ledger.offered >= 45, "\(objects.ledger)")
+      return (report.ledger, objects.ledger)
     }
 
     @Test(arguments: [0, 1])
