@@ -36,7 +36,7 @@ extension VividTests {
     }
 
     /// The ledgers of a take of 45 frames and of a scan beside it.
-    private func takeBesideScan() async throws -> (FrameLedger, DataOutputLedger) {
+    private func takeBesideScan() async throws -> (FrameLedger, MetadataLedger) {
       let device = try CaptureDevice.named(node)
       let session = CaptureSession(
         try await DeviceInput(
