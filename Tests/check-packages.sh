@@ -36,7 +36,8 @@ lintian --allow-root --fail-on error "$core" "$full" || fail "lintian has found 
 # The files that the packages must contain.
 for file in usr/bin/slowmo usr/bin/slowmo-full usr/lib/udev/rules.d/70-overcrank.rules \
   usr/share/bash-completion/completions/slowmo usr/share/zsh/vendor-completions/_slowmo \
-  usr/share/fish/vendor_completions.d/slowmo.fish usr/share/man/man1/slowmo-full.1.gz; do
+  usr/share/fish/vendor_completions.d/slowmo.fish usr/share/man/man1/slowmo-full.1.gz \
+  usr/lib/overcrank/libovercrank-{codes,faces}.so.1; do
   [ -e "$root/$file" ] || [ -L "$root/$file" ] || fail "$file is missing"
 done
 for schema in Sources/slowmo/Schemas/*.json; do

@@ -31,6 +31,7 @@ extension VividTests {
         let modes = try await modes("\(node)?input=3", format: "yuyv")
         let list = try #require(modes["modes"] as? [[String: Any]])
         #expect(list.count > 30)
+        #expect(list.allSatisfy { $0["fourcc"] as? String == "YUYV" })
         for mode in list {
           let width = try #require(mode["width"] as? Int)
           let height = try #require(mode["height"] as? Int)
